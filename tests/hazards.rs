@@ -136,7 +136,8 @@ fn the_machine_code_of_right_kernels_leaves_what_their_ptx_leaves() {
             "persistent_rows_by_multiprocessor",
             "unused_elements_of_a_vector_unset",
         ];
-        if LEFT_OUT.contains(&case.name.as_str()) {
+        // The machine code of tensor memory is not executed.
+        if LEFT_OUT.contains(&case.name.as_str()) || ptx.contains("tcgen05.") {
             continue;
         }
         if let Err(why) = judge::prove(case, ptx, cubin) {

@@ -53,10 +53,10 @@ impl Memory<'_> {
             };
             Descriptor::decode(u(0) | u(1) << 32)
         };
-        let read = |from: Descriptor, rows: Range<u32>, transposed| {
+        let read = |from: Descriptor, rows: Range<u32>, transposed: bool| {
             // A descriptor names a place in the own block.
             let own = u64::from(w.registers.place.rank) << RANK_SHIFT;
-            from.steps(rows, transposed, |at| {
+            from.steps(rows, transposed.then_some(2), |at| {
                 self.load_shared(own | u64::from(at), 16)
             })
         };

@@ -53,6 +53,7 @@ const FROM_MEMORY: &[&str] = &[
     "activemask",
     "elect",
     "mbarrier",
+    "tcgen05",
 ];
 
 /// Registers of a function to watch at run time, and the instructions that read or write them.
@@ -75,6 +76,7 @@ pub fn destinations(i: &Instruction<'_>) -> Vec<Reg> {
     match i.operands.first() {
         Some(Operand::Address(..)) | None => {}
         Some(_) if WITHOUT_DESTINATION.contains(&i.opcode) && !reduces => {}
+        Some(_) if i.opcode == "tcgen05" && !i.modifiers.contains(&"ld") => {}
         Some(first) => registers(first, &mut all),
     }
     all

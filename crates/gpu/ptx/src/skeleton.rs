@@ -81,6 +81,8 @@ fn decides(i: &Instruction<'_>) -> bool {
     match i.opcode {
         "bra" | "brx" | "ret" | "exit" | "trap" | "call" | "bar" | "barrier" | "mbarrier" => true,
         "cp" => has(i, "bulk") || has(i, "mbarrier"),
+        // Products decide nothing, but others wait for the arrivals of commits.
+        "tcgen05" => has(i, "commit") || has(i, "alloc") || has(i, "dealloc"),
         // They complete a phase that others wait for.
         "st" | "red" => has(i, "async"),
         _ => false,
@@ -107,6 +109,7 @@ pub(super) fn sets(i: &Instruction<'_>) -> Vec<Reg> {
     match i.operands.first() {
         Some(Operand::Address(..)) | None => {}
         Some(_) if none => {}
+        Some(_) if i.opcode == "tcgen05" && !has(i, "ld") => {}
         Some(first) => registers(first, &mut all),
     }
     all

@@ -70,8 +70,33 @@ impl Descriptor {
         }
     }
 
+    /// Decodes the 64 bits of a descriptor of `tcgen05`, whose layouts are those of `wgmma`.
+    ///
+    /// # Errors
+    /// What is not valid in it.
+    pub(crate) fn decode_tensor_core(bits: u64) -> Result<Self, String> {
+        if bits >> 46 & 7 != 1 {
+            return Err("has no 0b001 in bits 46 to 48".to_owned());
+        }
+        let swizzle = match bits >> 61 {
+            0 => Swizzle::None,
+            2 => Swizzle::Rows(128),
+            4 => Swizzle::Rows(64),
+            6 => Swizzle::Rows(32),
+            mode => {
+                return Err(format!(
+                    "has the swizzle mode {mode}, which is not supported"
+                ));
+            }
+        };
+        Ok(Self {
+            swizzle,
+            ..Self::decode(bits)
+        })
+    }
+
     /// Returns the address of chunk `chunk` (0 or 1) of a row of A or column of B, stored along K.
-    fn along_k(&self, row: u32, chunk: u32) -> u32 {
+    pub(crate) fn along_k(&self, row: u32, chunk: u32) -> u32 {
         let (group, within) = (row / 8, row % 8);
         let offset = match self.swizzle {
             Swizzle::None => within * CHUNK_BYTES + group * self.stride + chunk * self.leading,
@@ -80,8 +105,8 @@ impl Descriptor {
         self.swizzled_address(offset)
     }
 
-    /// Returns the address of the chunk of eight rows from `8 * eight` on at the column `k`, stored along
-    /// M or N.
+    /// Returns the address of the chunk of rows with a number at the column `k`, stored along M or N: of
+    /// eight rows of 16-bit elements.
     fn along_rows(&self, eight: u32, k: u32) -> u32 {
         let (group, within) = (k / 8, k % 8);
         let offset = match self.swizzle {
@@ -97,35 +122,42 @@ impl Descriptor {
         self.swizzled_address(offset)
     }
 
-    /// Reads one step along K of some rows of A, or columns of B, the latter `transposed` where they are
-    /// stored along M or N. `read` returns the 16 bytes at an address of shared memory.
+    /// Reads one step along K of some rows of A, or columns of B. `transposed` has the bytes of an element
+    /// where they are stored along M or N. `read` returns the 16 bytes at an address of shared memory.
     ///
     /// # Errors
     /// The first error of `read`.
     pub fn steps<E>(
         &self,
         rows: Range<u32>,
-        transposed: bool,
+        transposed: Option<u32>,
         mut read: impl FnMut(u32) -> Result<[u32; 4], E>,
     ) -> Result<Vec<Step>, E> {
         let first = rows.start;
         let mut steps = vec![[0; STEP_WORDS]; rows.len()];
-        if !transposed {
+        let Some(bytes) = transposed else {
             for (row, step) in rows.zip(&mut steps) {
                 for (chunk, words) in (0..).zip(step.chunks_exact_mut(4)) {
                     words.copy_from_slice(&read(self.along_k(row, chunk))?);
                 }
             }
             return Ok(steps);
-        }
-        for eight in rows.step_by(8) {
-            for k in 0..2 * STEP_WORDS as u32 {
-                let words = read(self.along_rows(eight / 8, k))?;
-                let rows = steps.iter_mut().skip((eight - first) as usize).take(8);
-                let halves = words.iter().flat_map(|word| [word & 0xffff, word >> 16]);
-                for (step, half) in rows.zip(halves) {
-                    if let Some(word) = step.get_mut(k as usize / 2) {
-                        *word |= half << (k % 2 * 16);
+        };
+        let (wide, each) = (CHUNK_BYTES / bytes, 4 / bytes);
+        let mask = u32::MAX >> (32 - 8 * bytes);
+        for row in rows.step_by(wide as usize) {
+            for k in 0..STEP_BYTES / bytes {
+                let words = read(self.along_rows(row / wide, k))?;
+                let rows = steps
+                    .iter_mut()
+                    .skip((row - first) as usize)
+                    .take(wide as usize);
+                let elements = words
+                    .iter()
+                    .flat_map(|word| (0..each).map(move |n| word >> (8 * bytes * n) & mask));
+                for (step, element) in rows.zip(elements) {
+                    if let Some(word) = step.get_mut((k / each) as usize) {
+                        *word |= element << (k % each * 8 * bytes);
                     }
                 }
             }

@@ -19,6 +19,8 @@ pub(super) struct CopyTarget {
     pub(super) barrier: u32,
     /// Blocks that receive it at the same places, a bit each; `None` for that of the addresses.
     pub(super) multicast: Option<u32>,
+    /// The `mbarrier` may be that of the other block of a pair.
+    pub(super) pair: bool,
 }
 
 impl Cta<'_> {
@@ -32,7 +34,13 @@ impl Cta<'_> {
         let cluster = self.context.cluster;
         let place = Location::new(Space::Shared, target.to.into());
         let [to, at] = [target.to, target.barrier].map(u64::from);
-        if cluster.rank_of_address(to) != cluster.rank_of_address(at) {
+        let [of_data, of_barrier] = [to, at].map(|at| cluster.rank_of_address(at));
+        // Ranks of a pair differ in their last bit.
+        let near = match target.pair {
+            true => of_data / 2 == of_barrier / 2,
+            false => of_data == of_barrier,
+        };
+        if !near {
             self.hazard(HazardKind::Crashed, thread, place, NONE, || {
                 "an asynchronous copy whose mbarrier is in another block than its destination"
                     .to_owned()
@@ -50,10 +58,14 @@ impl Cta<'_> {
         }
         let (to, at) = (cluster.offset(to), cluster.offset(at));
         let ranks = (0..cluster.blocks).filter(|rank| mask >> rank & 1 == 1);
-        let addresses = |rank| {
+        let addresses = |rank: usize| {
+            let signalled = match target.pair {
+                true => rank & !1 | of_barrier & 1,
+                false => rank,
+            };
             (
                 cluster.address(rank, to) as u32,
-                cluster.address(rank, at) as u32,
+                cluster.address(signalled, at) as u32,
             )
         };
         ranks.map(addresses).collect()
@@ -67,6 +79,7 @@ impl Cta<'_> {
                 to: w.address(&s.to, lane) as u32,
                 barrier: w.address(&s.mbarrier, lane) as u32,
                 multicast: None,
+                pair: false,
             };
             for (to, at) in self.copy_targets(thread, target) {
                 let bytes = s.width * s.data.len() as u32;

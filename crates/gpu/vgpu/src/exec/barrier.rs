@@ -208,6 +208,9 @@ impl Cta<'_> {
         self.wait_bulk(w, NONE, false, mask);
         let rank = self.context.cluster.rank(w.index * 32);
         self.live[rank] -= mask.count_ones() as usize;
+        if self.live[rank] == 0 {
+            self.check_tensor_memory_at_exit(rank, w.index * 32);
+        }
         self.leave_cluster(w, mask);
         self.leave_cluster_barrier(w, mask);
         for id in rank * BARRIERS..(rank + 1) * BARRIERS {

@@ -291,6 +291,9 @@ impl<'a> Block<'a> {
         let awaited = awaited.and_then(|at| self.cta.describe_wait(at));
         let detail = match awaited {
             Some(detail) => detail,
+            None if self.cta.allocates_columns(pc) => {
+                "a tcgen05.alloc waits for columns of tensor memory that no warp frees".to_owned()
+            }
             None if self.reads_while_it_repeats(thread / 32) => {
                 "threads wait in a loop for a value that no thread will write".to_owned()
             }

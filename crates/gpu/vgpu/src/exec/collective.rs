@@ -151,7 +151,7 @@ impl Cta<'_> {
     }
 
     /// Implements `bar.warp.sync`, which orders the named lanes.
-    fn warp_barrier(&mut self, w: &Warp, group: u32) {
+    pub(super) fn warp_barrier(&mut self, w: &Warp, group: u32) {
         let threads: Vec<usize> = lanes(group).map(|l| w.index * 32 + l).collect();
         threads.iter().for_each(|t| self.apply_pending(*t, false));
         // The warp floor is valid only where all live lanes take part.

@@ -332,6 +332,7 @@ impl Cta<'_> {
                 to: part.to as u32,
                 barrier: w.address(barrier, lane) as u32,
                 multicast: self.multicast(w, b.multicast, lane),
+                pair: false,
             };
             for (to, at) in self.copy_targets(thread, target) {
                 part.to = to.into();
@@ -348,6 +349,7 @@ impl Cta<'_> {
                     words,
                     ranges: range.into_iter().collect(),
                     sources,
+                    ..Delivery::default()
                 };
                 self.bulk_done(at, done);
             }

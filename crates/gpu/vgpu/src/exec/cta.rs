@@ -21,6 +21,7 @@ use super::rounding::Rounding;
 use super::selection::DeferredReads;
 use super::shadow_values::ShadowWord;
 use super::stop::{Assertion, Halt, Stop};
+use super::tensor_memory::{CELLS, TensorMemory};
 use super::trace::BlockTrace;
 use super::warp::{Warp, filled};
 use super::watch::{AccessRecorder, BlockAccesses, Watch};
@@ -274,6 +275,8 @@ pub(super) struct Cta<'a> {
     pub(super) mbarriers: Mbarriers,
     /// Products of warp-groups.
     pub(super) flights: Flights,
+    /// Tensor memory of each block, if the program uses it.
+    pub(super) tensor: Vec<TensorMemory>,
     /// Changes of the warps' registers; empty before the first.
     pub(super) registers: Vec<WarpRegisters>,
     /// Synchronisation variables in shared memory.
@@ -328,7 +331,13 @@ impl<'a> Cta<'a> {
         let mut shared_state = spare.shared_state;
         shared_state.clone_from(&context.fresh_state);
         let mut shadow = spare.shadow;
-        shadow.renew(if context.checks.races { words } else { 0 });
+        let tensor_blocks = usize::from(context.program.tensor_memory) * context.cluster.blocks;
+        let tensor_words = tensor_blocks * CELLS;
+        shadow.renew(if context.checks.races {
+            words + tensor_words
+        } else {
+            0
+        });
         let exact_readers = context.exact_readers();
         let (blocks, slots) = (context.cluster.blocks, context.slots());
         let mut threads = spare.threads;
@@ -351,6 +360,9 @@ impl<'a> Cta<'a> {
             remotes: Remotes::new(blocks),
             mbarriers: Mbarriers::default(),
             flights: Flights::default(),
+            tensor: (0..tensor_blocks)
+                .map(|_| TensorMemory::default())
+                .collect(),
             registers: Vec::new(),
             variables: Table::default(),
             counters: Counters {

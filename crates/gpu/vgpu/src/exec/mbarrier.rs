@@ -177,17 +177,18 @@ impl Cta<'_> {
             m.expected = m.expected.saturating_sub(arrival.count);
         }
         if m.pending < 0 {
-            self.hazard(
-                HazardKind::Crashed,
-                thread,
-                Location::new(Space::Shared, at.into()),
-                NONE,
-                || "more arrivals at an mbarrier than its count".to_owned(),
-            );
+            self.too_many_arrivals(thread, at);
             return token;
         }
         m.complete_if_done();
         token
+    }
+
+    fn too_many_arrivals(&mut self, thread: usize, at: u32) {
+        let place = Location::new(Space::Shared, at.into());
+        self.hazard(HazardKind::Crashed, thread, place, NONE, || {
+            "more arrivals at an mbarrier than its count".to_owned()
+        });
     }
 
     /// Reports an arrival that completes a phase though it says that it does not, which is undefined
@@ -326,6 +327,7 @@ impl Cta<'_> {
             words,
             ranges,
             sources,
+            commits,
         } = done;
         let foreign = self.is_foreign(at, thread).then_some(self.pc);
         let several = self.context.cluster.blocks > 1;
@@ -335,7 +337,14 @@ impl Cta<'_> {
                 thread,
                 Location::new(Space::Shared, at.into()),
                 NONE,
-                || "a bulk copy signals an mbarrier that was not initialised".to_owned(),
+                || {
+                    let what = if commits.is_some() {
+                        "tcgen05.commit"
+                    } else {
+                        "a bulk copy"
+                    };
+                    format!("{what} signals an mbarrier that was not initialised")
+                },
             );
             return;
         };
@@ -358,6 +367,7 @@ impl Cta<'_> {
             foreign,
             ranges,
             sources,
+            commits,
         });
     }
 
@@ -398,14 +408,22 @@ impl Cta<'_> {
         let Some(m) = self.mbarriers.get_mut(at) else {
             return;
         };
-        for i in 0..m.in_flight.len() {
-            if m.in_flight[i].delivered.is_none() {
-                m.in_flight[i].delivered = Some(m.phase);
-                m.bytes -= i64::from(m.in_flight[i].bytes);
+        let mut late = None;
+        for flight in &mut m.in_flight {
+            if flight.delivered.is_none() {
+                flight.delivered = Some(m.phase);
+                m.bytes -= i64::from(flight.bytes);
+                m.pending -= i64::from(flight.commits.is_some());
+                if m.pending < 0 {
+                    late = Some(flight.thread);
+                }
                 self.version += 1;
             }
         }
         m.complete_if_done();
+        if let Some(thread) = late {
+            self.too_many_arrivals(thread, at);
+        }
     }
 
     fn phase_done(
@@ -445,9 +463,22 @@ impl Cta<'_> {
                         .give_to_agent(*word as usize, flight.thread, event, false);
                 }
             }
-            self.clocks.publish(event, &mut m.finished);
-            self.clocks.publish(event, &mut m.own[1]);
+            let mut events = vec![event];
+            for flight in &landed {
+                if let Some(number) = flight.commits {
+                    events.extend(self.complete_products(flight.thread, number, event));
+                }
+            }
+            if let Some(m) = self.mbarriers.get_mut(at) {
+                for event in events {
+                    self.clocks.publish(event, &mut m.finished);
+                    self.clocks.publish(event, &mut m.own[1]);
+                }
+            }
         }
+        let Some(m) = self.mbarriers.get_mut(at) else {
+            return false;
+        };
         let clock = match acquire {
             Synchronizes::Nothing => None,
             Synchronizes::Block if several => m.own[1].clone(),

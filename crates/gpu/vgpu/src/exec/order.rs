@@ -6,6 +6,8 @@ use std::sync::PoisonError;
 use super::bulk_stores::BulkGroup;
 use super::cta::Cta;
 use super::proxy::PastFence;
+use super::tensor_core::Issued;
+use super::tensor_memory::Region;
 use super::unchanged::Source;
 use super::warp::Warp;
 use crate::hazard::clock::Clock;
@@ -32,6 +34,10 @@ pub(super) struct Thread {
     pub(super) fenced_maps: bool,
     /// Bulk copies out of shared memory, by group; the last group is open.
     pub(super) bulk: Vec<BulkGroup>,
+    /// Stores of its warp to tensor memory that were not waited for, if it is the first thread.
+    pub(super) tensor_stores: Vec<Region>,
+    /// Its products and copies of tensor cores.
+    pub(super) issued: Issued,
 }
 
 impl Thread {
@@ -44,6 +50,8 @@ impl Thread {
         self.inits.clear();
         self.proxy_fences.clear();
         self.bulk.clear();
+        self.tensor_stores.clear();
+        self.issued.clear();
         self.fenced_maps = false;
     }
 }

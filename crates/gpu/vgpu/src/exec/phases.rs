@@ -22,7 +22,7 @@ pub(super) struct Mbarrier {
     pub(super) in_flight: Vec<Flight>,
 }
 
-/// A bulk copy that signals an `mbarrier`.
+/// A bulk copy or `tcgen05.commit` that signals an `mbarrier`.
 #[derive(Debug, Clone)]
 pub(super) struct Flight {
     /// Phase in which its bytes were counted, once they are.
@@ -36,6 +36,8 @@ pub(super) struct Flight {
     pub(super) ranges: Vec<BulkRange>,
     /// Words of shared memory that it reads, if it does.
     pub(super) sources: Vec<BulkSource>,
+    /// For `tcgen05.commit`, which arrives: the products of the thread until then.
+    pub(super) commits: Option<u32>,
 }
 
 /// A finished copy that signals an `mbarrier`.
@@ -47,6 +49,8 @@ pub(super) struct Delivery {
     /// Words that it wrote, and their last writes that it read.
     pub(super) words: Vec<u32>,
     pub(super) sources: Vec<BulkSource>,
+    /// As in [`Flight`].
+    pub(super) commits: Option<u32>,
 }
 
 /// The objects of a block in ascending order of address: few, and searched at every poll.

@@ -70,11 +70,7 @@ impl Cta<'_> {
         if !self.context.checks.races {
             return;
         }
-        let reader = if self.is_product(self.pc) {
-            "a wgmma"
-        } else {
-            "a bulk copy"
-        };
+        let reader = self.asynchronous_name(self.pc);
         for word in words {
             let Some((segment, pc, writer)) = self.shadow.last_write(*word as usize) else {
                 continue;

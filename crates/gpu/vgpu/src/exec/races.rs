@@ -4,7 +4,7 @@ use super::cta::Cta;
 use crate::hazard::HazardKind;
 use crate::hazard::report::Location;
 use crate::hazard::shadow::Conflict;
-use crate::lower::program::{NONE, Op};
+use crate::lower::program::{NONE, Op, TensorMemoryOp};
 
 impl Cta<'_> {
     /// Returns the thread that issued the last copy of an agent; a thread itself otherwise.
@@ -27,6 +27,22 @@ impl Cta<'_> {
         inst.is_some_and(|inst| matches!(inst.op, Op::Wgmma(_)))
     }
 
+    /// Returns the name of an asynchronous instruction.
+    pub(super) fn asynchronous_name(&self, pc: u32) -> &'static str {
+        let inst = self.context.program.code.get(pc as usize);
+        match inst.map(|inst| &inst.op) {
+            Some(Op::Wgmma(_)) => "a wgmma",
+            Some(Op::Bulk(_) | Op::Tensor(_)) => "a bulk copy",
+            Some(Op::TensorMemory(op)) => match **op {
+                TensorMemoryOp::Product(_) => "a tcgen05.mma",
+                TensorMemoryOp::Fill { .. } => "a tcgen05.cp",
+                TensorMemoryOp::Store(_) => "a tcgen05.st",
+                _ => "a tcgen05 instruction",
+            },
+            _ => "an asynchronous copy",
+        }
+    }
+
     /// Records a race.
     #[cold]
     pub(super) fn race(
@@ -45,12 +61,11 @@ impl Cta<'_> {
         let act = if writes { "a write" } else { "a read" };
         let was = match (conflict.was_write, conflict.in_flight) {
             (true, true) if self.is_mbarrier(conflict.pc) => "a write",
-            (true, true) => "an asynchronous copy that was not waited for",
-            (false, true) if self.is_product(conflict.pc) => "a wgmma that was not waited for",
-            (false, true) => "an asynchronous copy that was not waited for",
+            (_, true) => "",
             (true, false) => "a write",
             (false, false) => "a read",
         };
+        let flying = self.asynchronous_name(conflict.pc);
         let holder = self.holder_of(thread, place);
         let mut found = self.occurrence(thread, place);
         let conflict = self
@@ -76,6 +91,10 @@ impl Cta<'_> {
                     let [x, y, z] = context.tid(conflict.thread);
                     format!("thread ({x}, {y}, {z}) of the same block")
                 }
+            };
+            let was = match was {
+                "" => format!("{flying} that was not waited for"),
+                was => was.to_owned(),
             };
             format!(
                 "{act} of {} memory{holder} is not ordered with {was} by {who}",

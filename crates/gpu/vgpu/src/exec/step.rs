@@ -264,6 +264,11 @@ fn execute(
         Op::Bulk(b) => cta.bulk(w, b, active),
         Op::AsyncStore(s) => cta.async_store(w, s, active),
         Op::Tensor(c) => cta.tensor_copy(w, c, active),
+        Op::TensorMemory(op) => {
+            if !cta.tensor_memory(w, op, active) {
+                return Next::Jump(w.paths[path].pc);
+            }
+        }
         Op::CommitBulk => cta.commit_bulk(w, active),
         Op::WaitBulk { left, read } => cta.wait_bulk(w, *left, *read, active),
         Op::ProxyFence(fence) => cta.proxy_fence(w, *fence, active),

@@ -82,6 +82,7 @@ impl Cta<'_> {
             to: shared,
             barrier: w.address(barrier, lane) as u32,
             multicast: self.multicast(w, c.multicast, lane),
+            pair: c.pair,
         };
         let mut copy = copy;
         for (to, at) in self.copy_targets(thread, target) {

@@ -67,6 +67,24 @@ impl Cta<'_> {
         })
     }
 
+    /// Begins a `tcgen05.ld` into registers, which are in flight until the warp waits for its loads.
+    pub(super) fn begin_load(&mut self, w: &mut Warp, fragments: &[u32]) {
+        let pc = self.pc;
+        let products = self.products(w);
+        let group = products.committed + 1;
+        for number in fragments {
+            set(&mut products.accumulates, *number, group);
+            set(&mut products.products, *number, pc);
+        }
+    }
+
+    /// Completes the loads of a warp from tensor memory.
+    pub(super) fn finish_loads(&mut self, w: &mut Warp) {
+        let products = self.products(w);
+        products.committed += 1;
+        products.completed = products.committed;
+    }
+
     /// Executes `wgmma.fence`: changes of registers before it are visible to products after it.
     pub(super) fn wgmma_fence(&mut self, w: &mut Warp) {
         let products = self.products(w);
@@ -209,7 +227,7 @@ impl Cta<'_> {
         number: u32,
     ) -> Vec<Step> {
         let read = |at| Ok::<_, Infallible>(self.read_chunk(w, at, number));
-        match from.steps(rows, transposed, read) {
+        match from.steps(rows, transposed.then_some(2), read) {
             Ok(steps) => steps,
             Err(never) => match never {},
         }
@@ -218,35 +236,50 @@ impl Cta<'_> {
     /// Reads 16 bytes of shared memory for the product with a number.
     fn read_chunk(&mut self, w: &Warp, at: u32, number: u32) -> [u32; 4] {
         let thread = w.index * 32;
-        // A descriptor names a place in the own block.
-        let at = at + w.shared_base as u32;
+        let rank = self.context.cluster.rank(thread);
+        let (words, first) = self.descriptor_chunk(thread, rank, at);
+        if let Some(first) = first {
+            self.flights.mark(w.index, first, number, self.shared.len());
+            self.check_product_source(thread, first);
+        }
+        words
+    }
+
+    /// Reads 16 bytes of the shared memory of a block, at an address that a descriptor means; returns them
+    /// with the index of the first word where all exist.
+    pub(super) fn descriptor_chunk(
+        &mut self,
+        thread: usize,
+        rank: usize,
+        at: u32,
+    ) -> ([u32; 4], Option<usize>) {
+        let cluster = &self.context.cluster;
+        let own = cluster.blocks == 1 || at < cluster.stride;
+        // A descriptor names a place in one block.
+        let at = cluster.address(rank, at.into()) as u32;
         let first = at as usize / 4;
         let place = Location::new(Space::Shared, at.into());
-        let own = !self.leaves_block(w, at.into());
         let Some(words) = self.shared.get(first..first + 4).filter(|_| own) else {
             self.leaves_shared(thread, place);
-            return [0; 4];
+            return ([0; 4], None);
         };
         let words = [words[0], words[1], words[2], words[3]];
         let states: [u8; 4] = std::array::from_fn(|n| self.shared_state[first + n]);
         if states.iter().any(|state| state >> EXISTS_SHIFT != 15) {
             self.leaves_shared(thread, place);
-            return words;
+            return (words, None);
         }
         if self.context.checks.uninitialized && states.iter().any(|state| state & 15 != 15) {
             self.unwritten(thread, Space::Shared, at.into());
         }
-        self.flights.mark(w.index, first, number, self.shared.len());
-        self.check_product_source(w, first);
-        words
+        (words, Some(first))
     }
 
     /// Checks that four words were written before the product, and for its proxy.
-    fn check_product_source(&mut self, w: &Warp, first: usize) {
+    pub(super) fn check_product_source(&mut self, thread: usize, first: usize) {
         if !self.context.checks.races {
             return;
         }
-        let thread = w.index * 32;
         let read = Touch::read(0, 4);
         let access = self.access_of(thread, &read);
         for word in first..first + 4 {
@@ -350,8 +383,13 @@ impl Cta<'_> {
         let thread = w.index * 32;
         if self.context.checks.races {
             self.pc = pc;
-            self.hazard(HazardKind::Race, thread, Location::NONE, by, || {
-                format!("{what} a wgmma that was not waited for with `wgmma.wait_group`")
+            let product = self.is_product(by);
+            self.hazard(HazardKind::Race, thread, Location::NONE, by, || match product {
+                true => format!("{what} a wgmma that was not waited for with `wgmma.wait_group`"),
+                false => {
+                    let act = if what.starts_with("reads") { "reads" } else { "overwrites" };
+                    format!("{act} registers of a tcgen05.ld that was not waited for with `tcgen05.wait::ld`")
+                }
             });
         }
     }

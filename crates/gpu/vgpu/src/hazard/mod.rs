@@ -48,6 +48,8 @@ pub enum Space {
     Const,
     /// Kernel or function parameters.
     Param,
+    /// Tensor memory of one block; an address has the lane above its 16 bits of the column.
+    Tensor,
     /// An address in none of the windows.
     Generic,
 }
@@ -60,6 +62,7 @@ impl fmt::Display for Space {
             Space::Local => "local",
             Space::Const => "const",
             Space::Param => "param",
+            Space::Tensor => "tensor",
             Space::Generic => "generic",
         })
     }

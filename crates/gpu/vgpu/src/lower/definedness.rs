@@ -205,7 +205,7 @@ impl<'a> Lower<'a> {
                 }
             }
             "ld" | "ldu" | "atom" | "ldmatrix" | "activemask" | "elect" | "mbarrier" | "st"
-            | "bar" | "barrier" | "wgmma" => Rule::Defined,
+            | "bar" | "barrier" | "wgmma" | "tcgen05" => Rule::Defined,
             "wmma" if !has("mma") => Rule::Defined,
             "shfl" => match read.first().and_then(|a| watching.operand(a)) {
                 Some(source) => Rule::Shuffle(source),

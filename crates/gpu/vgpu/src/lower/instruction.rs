@@ -21,6 +21,7 @@ impl<'a> Lower<'a> {
             || self.sync(i, &m)?
             || self.matrix(i, &m)?
             || self.warpgroup(i, &m)?
+            || self.tensor_core(i, &m)?
             || self.image(i, &m)?
         {
             return Ok(());

@@ -22,6 +22,7 @@ mod sync;
 mod matrix;
 mod wgmma;
 mod tensor;
+mod tensor_core;
 mod texture;
 mod control;
 mod calls;

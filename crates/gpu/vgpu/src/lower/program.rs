@@ -11,6 +11,7 @@ use crate::hazard::SourceLine;
 mod callees;
 mod images;
 mod operation;
+mod tensor_memory;
 
 pub(crate) use callees::{Call, CallPointer, External, Function, Routine};
 pub(crate) use images::{
@@ -21,6 +22,7 @@ pub(crate) use operation::{
     ProxyFence, Shuffle, Synchronizes, TensorCopy, WarpOp, Wgmma, WgmmaSource, WmmaMem, WmmaOp,
     every_byte,
 };
+pub(crate) use tensor_memory::{TensorMemoryOp, TensorProduct, TensorSource, TensorTransfer};
 
 /// No register or no target.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -219,7 +221,10 @@ pub(crate) struct Program {
     /// The first of them are undefined when a thread begins.
     pub(crate) undefined_at_entry: u32,
     pub(crate) watches: HashMap<u32, Watch>,
-    /// Number of registers that hold fragments of `wgmma`, and the other instructions that use them.
+    /// It uses tensor memory.
+    pub(crate) tensor_memory: bool,
+    /// Number of registers that hold fragments of `wgmma` or results of `tcgen05.ld`, and the other
+    /// instructions that use them.
     pub(crate) fragments: u32,
     pub(crate) fragment_uses: HashMap<u32, FragmentUse>,
     /// Number of values that only selections use, and the instructions that load or choose them.

@@ -18,10 +18,7 @@ impl<'a> Lower<'a> {
         if m.0.iter().any(|word| word.starts_with("im2col")) {
             return Err(Fail::Unsupported("im2col"));
         }
-        if m.0
-            .iter()
-            .any(|word| word.starts_with("tile::") || word.starts_with("cta_group"))
-        {
+        if m.0.iter().any(|word| word.starts_with("tile::")) {
             return Err(Fail::Unsupported("this mode"));
         }
         let dimensions =
@@ -61,6 +58,7 @@ impl<'a> Lower<'a> {
             shared: self.address(shared, if loads { Area::Cluster } else { Area::Shared })?,
             mbarrier,
             multicast,
+            pair: m.has("cta_group::2"),
             reduce,
         };
         self.push(Op::Tensor(Box::new(copy)), Class::Global);

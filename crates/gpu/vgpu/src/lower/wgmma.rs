@@ -1,4 +1,4 @@
-//! Products of a warp-group: `wgmma` (PTX ISA, 9.7.15).
+//! Products of a warp-group: `wgmma` (PTX ISA, 9.7.15), and registers that asynchronous instructions use.
 
 use super::program::{FragmentUse, NONE, Op, Wgmma, WgmmaSource};
 use super::{FRAGMENT, Fail, Lower, Lowered, Mods};
@@ -10,8 +10,8 @@ use ptx::definedness::{destinations, sources};
 use ptx::intent::registers;
 use std::collections::HashMap;
 
-/// Registers of a function that hold fragments of `wgmma`, by their numbers in the program: accumulators
-/// and rows of A, and the registers that `mov` copies them from and to.
+/// Registers of a function that asynchronous instructions use, by their numbers in the program: accumulators
+/// and rows of A of `wgmma`, results of `tcgen05.ld`, and the registers that `mov` copies them from and to.
 #[derive(Debug, Default)]
 pub(super) struct Fragments(HashMap<Reg, u32>);
 
@@ -29,8 +29,9 @@ impl Fragments {
             fresh
         };
         for i in body.instructions.iter().filter(|i| is_product(i)) {
-            for operand in i.operands.iter().take(2) {
-                if matches!(operand, Operand::Vector(_)) {
+            let count = if i.opcode == "wgmma" { 2 } else { 1 };
+            for operand in i.operands.iter().take(count) {
+                if matches!(operand, Operand::Vector(_) | Operand::Reg(_)) {
                     let mut named = Vec::new();
                     registers(operand, &mut named);
                     named.into_iter().for_each(|reg| {
@@ -80,6 +81,7 @@ impl Fragments {
 
 fn is_product(i: &Instruction<'_>) -> bool {
     i.opcode == "wgmma" && i.modifiers.contains(&"mma_async")
+        || i.opcode == "tcgen05" && i.modifiers.contains(&"ld")
 }
 
 /// Returns the registers of a plain copy: from, to.
@@ -169,7 +171,7 @@ impl<'a> Lower<'a> {
 
     /// Returns the predicate row of `scale-d` (`NONE` where it is a constant) and whether it is negated,
     /// or, for a constant, false.
-    fn scale(&mut self, operand: &Operand<'a>) -> Lowered<(u32, bool)> {
+    pub(super) fn scale(&mut self, operand: &Operand<'a>) -> Lowered<(u32, bool)> {
         match operand {
             Operand::Int(value) => Ok((NONE, *value == 0)),
             Operand::Reg(reg) => Ok((self.pred_row(*reg)?, false)),
@@ -178,9 +180,10 @@ impl<'a> Lower<'a> {
         }
     }
 
-    fn fragment_numbers(&self, operand: &Operand<'a>) -> Vec<u32> {
+    /// Returns the numbers of the registers of a vector, or of a single register.
+    pub(super) fn fragment_numbers(&self, operand: &Operand<'a>) -> Vec<u32> {
         let mut named = Vec::new();
-        if matches!(operand, Operand::Vector(_)) {
+        if matches!(operand, Operand::Vector(_) | Operand::Reg(_)) {
             registers(operand, &mut named);
         }
         self.function.fragments.numbers(&named)

@@ -148,6 +148,26 @@ impl BlockShadow {
         access_split(bytes, word, mask, a, clocks, &mut self.lists)
     }
 
+    /// Records a write that follows the thread's own asynchronous ones in order, whoever has waited for
+    /// them: only reads can conflict with it.
+    pub(crate) fn overwrite_own(
+        &mut self,
+        word: usize,
+        a: &Access,
+        clocks: &Clocks,
+    ) -> Option<Conflict> {
+        let cell = &mut self.cells[word];
+        if cell.write.is(SPLIT) || cell.write.is(LISTED) {
+            return self.access(word, 15, a, clocks);
+        }
+        let found = cell.after_reads(a, clocks);
+        *cell = Cell {
+            write: Stamp::from_access(a),
+            read: Stamp::default(),
+        };
+        found
+    }
+
     /// Checks a read of a word whose end is recorded elsewhere.
     pub(crate) fn check_read(
         &mut self,

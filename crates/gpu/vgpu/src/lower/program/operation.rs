@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::{
     Address, Area, Call, CallPointer, Data, External, Fetch, ImageQuery, Order, SurfaceAccess,
+    TensorMemoryOp,
 };
 use crate::exec::regs::{AluFn, Slots};
 use crate::exec::shadow_values::ShadowedAlu;
@@ -225,6 +226,8 @@ pub(crate) struct TensorCopy {
     pub(crate) mbarrier: Option<Address>,
     /// Row of the mask of blocks that receive the box, or `NONE`.
     pub(crate) multicast: u32,
+    /// `.cta_group::2`: the `mbarrier` may be that of the other block of a pair.
+    pub(crate) pair: bool,
     pub(crate) reduce: Option<AtomOp>,
 }
 
@@ -313,6 +316,7 @@ pub(crate) enum Op {
         aligned: bool,
     },
     Tensor(Box<TensorCopy>),
+    TensorMemory(Box<TensorMemoryOp>),
     Fetch(Box<Fetch>),
     Surface(Box<SurfaceAccess>),
     ImageQuery(Box<ImageQuery>),

@@ -1,0 +1,425 @@
+//! Products and copies of tensor cores, `tcgen05.mma` and `tcgen05.cp`, and `tcgen05.commit`.
+//!
+//! They are executed when they are issued. Those of one thread are executed in order, whatever they share
+//! (PTX ISA, "Pipelined instructions"); to others they are in flight until a commit after them has arrived
+//! at an `mbarrier`, which happens when a thread polls it.
+
+use super::access::Touch;
+use super::bulk_stores::BulkSource;
+use super::cta::Cta;
+use super::phases::Delivery;
+use super::stop::{Halt, Stop};
+use super::tensor_memory::{Region, cell, tensor_place};
+use super::transfer::lanes;
+use super::warp::Warp;
+use crate::hazard::report::Location;
+use crate::hazard::{HazardKind, Space};
+use crate::lower::program::{Address, NONE, TensorMemoryOp, TensorProduct, TensorSource};
+use crate::tensor_core::{Form, Operand};
+use crate::warpgroup::Step;
+
+/// Products and copies that a thread has issued.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Issued {
+    /// Their number.
+    count: u32,
+    /// Cells that they write.
+    regions: Vec<Region>,
+    /// Words of shared memory that those since the last commit read.
+    pub(super) sources: Vec<BulkSource>,
+    /// By agent: the last segment at which it got some of them.
+    events: Vec<(usize, u32)>,
+}
+
+/// A product or copy of one thread.
+pub(super) struct Issue {
+    pub(super) thread: usize,
+    lane: usize,
+    /// Blocks that take part, the one with the first rows first.
+    ranks: Vec<usize>,
+}
+
+impl Issued {
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.count = 0;
+        self.regions.clear();
+        self.sources.clear();
+        self.events.clear();
+    }
+}
+
+impl Cta<'_> {
+    /// Executes a product of each active lane.
+    pub(super) fn tensor_product(&mut self, w: &mut Warp, m: &TensorProduct, active: u32) {
+        for lane in lanes(active) {
+            let issue = self.issue(w, lane, m.blocks);
+            let Some(issue) = issue else { continue };
+            let bits = w.regs.r32[m.form as usize][lane];
+            match Form::decode(m.kind, bits, m.blocks) {
+                Ok(form) => self.product(w, m, &issue, &form),
+                Err(why) => {
+                    let thread = issue.thread;
+                    self.refuse(
+                        thread,
+                        format!("the instruction descriptor 0x{bits:08x} of a tcgen05.mma {why}"),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Ends the kernel at an instruction that is not valid.
+    pub(super) fn refuse(&mut self, thread: usize, why: String) {
+        self.hazard(HazardKind::Crashed, thread, Location::NONE, NONE, || why);
+        self.halted = Some(Halt(Stop::IllegalOperand, "a tcgen05 instruction"));
+    }
+
+    /// Begins a product or copy of a lane; reports a pair of blocks that does not exist.
+    fn issue(&mut self, w: &Warp, lane: usize, blocks: u32) -> Option<Issue> {
+        let thread = w.index * 32 + lane;
+        let rank = self.context.cluster.rank(thread);
+        let ranks = match blocks {
+            1 => vec![rank],
+            _ => vec![rank & !1, rank | 1],
+        };
+        if ranks
+            .iter()
+            .any(|rank| *rank >= self.context.cluster.blocks)
+        {
+            self.refuse(
+                thread,
+                "`.cta_group::2` needs a cluster with pairs of blocks".to_owned(),
+            );
+            return None;
+        }
+        self.threads[thread].issued.count += 1;
+        Some(Issue {
+            thread,
+            lane,
+            ranks,
+        })
+    }
+
+    fn product(&mut self, w: &mut Warp, m: &TensorProduct, issue: &Issue, form: &Form) {
+        let b = w.regs.r64[m.b as usize][issue.lane];
+        let columns = form.n / m.blocks;
+        let mut steps = Vec::new();
+        for rank in &issue.ranks {
+            steps.extend(self.matrix(issue, *rank, b, columns, (form.b, form.transposed[1])));
+        }
+        for number in 0..issue.ranks.len() {
+            self.product_of_block(w, m, (issue, number), form, &steps);
+        }
+        let depth = u64::from(form.a.step_elements());
+        self.counters.tensor_flops += 2 * u64::from(form.m) * u64::from(form.n) * depth;
+    }
+
+    /// Computes the rows of the block with a number among those that take part.
+    fn product_of_block(
+        &mut self,
+        w: &mut Warp,
+        m: &TensorProduct,
+        (issue, number): (&Issue, usize),
+        form: &Form,
+        columns: &[Step],
+    ) {
+        let (lane, rank, rows) = (issue.lane, issue.ranks[number], form.m / m.blocks);
+        let a = match &m.a {
+            TensorSource::Descriptor(at) => {
+                let bits = w.regs.r64[*at as usize][lane];
+                self.matrix(issue, rank, bits, rows, (form.a, form.transposed[0]))
+            }
+            TensorSource::Memory(at) => {
+                let at = self.tensor_address(w, at, lane);
+                self.tensor_rows(issue, rank, at, form, m.blocks)
+            }
+        };
+        let mut scales = [Vec::new(), Vec::new()];
+        if let Some(places) = &m.scales {
+            for (side, count) in [rows, form.n].into_iter().enumerate() {
+                let scale = ScaleVector {
+                    at: self.tensor_address(w, &places[side], lane),
+                    rows: count,
+                    byte: form.scale_bytes[side],
+                    each: m.scales_each,
+                };
+                scales[side] = self.scales(issue, rank, form, &scale);
+            }
+        }
+        let [scale_a, scale_b] = scales;
+        let left = Operand::new(form.a, &a, scale_a);
+        let right = Operand::new(form.b, columns, scale_b);
+        let (first, column) = self.tensor_address(w, &m.d, lane);
+        let (lanes, width) = form.extent(m.blocks);
+        let region = Region {
+            rank,
+            lanes: first..first + lanes,
+            columns: column..column + width,
+        };
+        if !self.has_cells(issue.thread, &region) {
+            return;
+        }
+        let adds = match m.adds {
+            NONE => !m.adds_negated,
+            row => (w.regs.preds[row as usize] >> lane & 1 == 1) != m.adds_negated,
+        };
+        // Each block has its part of the masks.
+        let masks = m
+            .disabled
+            .iter()
+            .skip(number * m.disabled.len() / issue.ranks.len());
+        let target = Target {
+            region,
+            adds,
+            shift: m.shift,
+            disabled: masks.map(|row| w.regs.r32[*row as usize][lane]).collect(),
+            blocks: m.blocks,
+        };
+        self.write_product(issue, form, &target, [&left, &right]);
+    }
+
+    /// Adds a product to the cells of one block.
+    fn write_product(
+        &mut self,
+        issue: &Issue,
+        form: &Form,
+        target: &Target,
+        [left, right]: [&Operand; 2],
+    ) {
+        let Region {
+            rank,
+            lanes,
+            columns,
+        } = target.region.clone();
+        let rows = form.m / target.blocks;
+        let place = |row: u32, n: u32| {
+            let (lane, column) = form.cell(target.blocks, row, n);
+            (lanes.start + lane, columns.start + column)
+        };
+        let enabled = |lane: u32| {
+            let word = target
+                .disabled
+                .get(lane as usize / 32)
+                .copied()
+                .unwrap_or_default();
+            word >> (lane % 32) & 1 == 0
+        };
+        let written: Vec<(u32, Vec<(u32, u32)>)> = (0..rows)
+            .map(|row| (row, (0..form.n).map(|n| place(row, n)).collect::<Vec<_>>()))
+            .filter(|(_, cells)| cells.first().is_some_and(|(lane, _)| enabled(*lane)))
+            .collect();
+        let cells = written.iter().flat_map(|(_, cells)| cells.iter().copied());
+        self.write_cells(issue, rank, cells.collect(), target.adds);
+        for (row, cells) in written {
+            let memory = &mut self.tensor[rank];
+            let mut values: Vec<u32> = cells
+                .iter()
+                .map(|(lane, column)| {
+                    if target.adds {
+                        memory.words[cell(*lane, *column)]
+                    } else {
+                        0
+                    }
+                })
+                .collect();
+            if target.shift > 0 {
+                let factor = (-(target.shift as f32)).exp2();
+                values
+                    .iter_mut()
+                    .for_each(|v| *v = (f32::from_bits(*v) * factor).to_bits());
+            }
+            form.accumulate(left, right, row as usize, &mut values);
+            for ((lane, column), value) in cells.iter().zip(values) {
+                memory.words[cell(*lane, *column)] = value;
+            }
+        }
+        self.note_region(issue.thread, target.region.clone());
+    }
+
+    /// Checks and records a write of a product or copy to cells of a block, which `adds` to them or not.
+    fn write_cells(&mut self, issue: &Issue, rank: usize, cells: Vec<(u32, u32)>, adds: bool) {
+        let (thread, number) = (issue.thread, self.threads[issue.thread].issued.count);
+        let touch = Touch {
+            in_flight: true,
+            ..Touch::write(0, 4)
+        };
+        let [write, read] = [touch, Touch::read(0, 4)].map(|touch| self.access_of(thread, &touch));
+        let own = thread as u32 + 1;
+        let mut found = None;
+        let mut unwritten = None;
+        for (lane, column) in cells {
+            let (at, word) = (cell(lane, column), self.tensor_word(rank, lane, column));
+            let memory = &mut self.tensor[rank];
+            let pipelined = memory.products[at].0 == own;
+            if adds && !memory.written[at] {
+                unwritten.get_or_insert((lane, column));
+            }
+            memory.written[at] = true;
+            memory.products[at] = (own, number);
+            if !self.context.checks.races {
+                continue;
+            }
+            let conflict = match pipelined {
+                true => self.shadow.overwrite_own(word, &write, &self.clocks),
+                false => {
+                    let early = match adds {
+                        true => self.shadow.check_read(word, &read, &self.clocks),
+                        false => None,
+                    };
+                    early.or(self.shadow.access(word, 15, &write, &self.clocks))
+                }
+            };
+            found = found.or_else(|| Some(((lane, column), conflict?)));
+        }
+        if let Some(((lane, column), conflict)) = found {
+            self.race(thread, tensor_place(lane, column), true, conflict);
+        }
+        if let Some((lane, column)) = unwritten.filter(|_| self.context.checks.uninitialized) {
+            self.unwritten(thread, Space::Tensor, tensor_place(lane, column).address);
+        }
+        self.version += 1;
+    }
+
+    fn note_region(&mut self, thread: usize, region: Region) {
+        let issued = &mut self.threads[thread].issued;
+        if !issued.regions.contains(&region) {
+            issued.regions.push(region);
+        }
+    }
+
+    /// Executes `tcgen05.cp` of each active lane.
+    pub(super) fn tensor_fill(&mut self, w: &mut Warp, op: &TensorMemoryOp, active: u32) {
+        let TensorMemoryOp::Fill {
+            at,
+            descriptor,
+            lanes: rows,
+            bytes,
+            copies,
+            blocks,
+        } = op
+        else {
+            return;
+        };
+        for lane in lanes(active) {
+            let Some(issue) = self.issue(w, lane, *blocks) else {
+                continue;
+            };
+            let (first, column) = self.tensor_address(w, at, lane);
+            let bits = w.regs.r64[*descriptor as usize][lane];
+            let words = bytes / 4;
+            for rank in issue.ranks.clone() {
+                // A step has 32 bytes; narrower rows are the first half of one.
+                let steps = self.matrix_rows(&issue, rank, bits, *rows, *bytes);
+                for quarters in copies {
+                    let place = |row: u32| match rows {
+                        128 => first + row,
+                        _ => first + quarters[row as usize / 32 % 2] * 32 + row % 32,
+                    };
+                    let region = Region {
+                        rank,
+                        lanes: place(0)..place(rows - 1) + 1,
+                        columns: column..column + words,
+                    };
+                    if !self.has_cells(issue.thread, &region) {
+                        continue;
+                    }
+                    let cells = (0..*rows)
+                        .flat_map(|row| (0..words).map(move |n| (place(row), column + n)));
+                    self.write_cells(&issue, rank, cells.clone().collect(), false);
+                    let values = steps
+                        .iter()
+                        .flat_map(|step| step.iter().take(words as usize));
+                    for ((lane, column), value) in cells.zip(values) {
+                        self.tensor[rank].words[cell(lane, column)] = *value;
+                    }
+                    self.note_region(issue.thread, region);
+                }
+            }
+        }
+    }
+
+    /// Executes `tcgen05.commit`: its `mbarrier` gets an arrival when all products and copies of the thread
+    /// so far are complete.
+    pub(super) fn tensor_commit(
+        &mut self,
+        w: &mut Warp,
+        at: &Address,
+        multicast: u32,
+        active: u32,
+    ) {
+        let cluster = self.context.cluster;
+        for lane in lanes(active) {
+            let thread = w.index * 32 + lane;
+            let address = match w.address(at, lane) {
+                at if at >= crate::lower::program::SHARED_WINDOW => super::access::split(at).1,
+                at => at,
+            };
+            let targets: Vec<u32> = match self.multicast(w, multicast, lane) {
+                None => vec![address as u32],
+                Some(mask) => {
+                    let ranks = (0..cluster.blocks).filter(|rank| mask >> rank & 1 == 1);
+                    let offset = cluster.offset(address);
+                    ranks
+                        .map(|rank| cluster.address(rank, offset) as u32)
+                        .collect()
+                }
+            };
+            let issued = &mut self.threads[thread].issued;
+            let (number, mut sources) = (issued.count, std::mem::take(&mut issued.sources));
+            for at in targets {
+                let done = Delivery {
+                    thread,
+                    sources: std::mem::take(&mut sources),
+                    commits: Some(number),
+                    ..Delivery::default()
+                };
+                self.bulk_done(at, done);
+            }
+        }
+    }
+
+    /// Hands the products and copies of a thread up to a number to those who wait for a phase; returns all
+    /// events that its products belong to.
+    pub(super) fn complete_products(
+        &mut self,
+        thread: usize,
+        number: u32,
+        event: (usize, u32),
+    ) -> Vec<(usize, u32)> {
+        let own = thread as u32 + 1;
+        let regions = self.threads[thread].issued.regions.clone();
+        for region in regions {
+            for (lane, column) in region.cells() {
+                let (by, at) = self.tensor[region.rank].products[cell(lane, column)];
+                if by == own && at <= number {
+                    let word = self.tensor_word(region.rank, lane, column);
+                    self.shadow.give_to_agent(word, thread, event, false);
+                }
+            }
+        }
+        let events = &mut self.threads[thread].issued.events;
+        events.retain(|(agent, _)| *agent != event.0);
+        events.push(event);
+        events.clone()
+    }
+}
+
+/// Scales of rows, in tensor memory.
+pub(super) struct ScaleVector {
+    pub(super) at: (u32, u32),
+    pub(super) rows: u32,
+    /// First byte in a word.
+    pub(super) byte: u32,
+    /// Scales of a row.
+    pub(super) each: usize,
+}
+
+/// Cells that a product writes, and how.
+struct Target {
+    region: Region,
+    adds: bool,
+    shift: u32,
+    disabled: Vec<u32>,
+    blocks: u32,
+}

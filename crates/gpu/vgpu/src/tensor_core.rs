@@ -1,0 +1,437 @@
+//! Products of the fifth generation of tensor cores, `tcgen05.mma` (PTX ISA, 9.7.16): the instruction
+//! descriptor, the shapes of `tcgen05.ld`, elements of the operands, and their product.
+
+use crate::warpgroup::Step;
+use gpu_arithmetic::half;
+use gpu_arithmetic::small::{self, Small};
+
+/// Lanes of the tensor memory of a block.
+pub(crate) const LANES: u32 = 128;
+/// Columns of the tensor memory of a block, 32 bits each.
+pub(crate) const COLUMNS: u32 = 512;
+
+/// `.kind` of a product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProductKind {
+    F16,
+    Tf32,
+    F8f6f4,
+    I8,
+    /// `mxf8f6f4`.
+    ScaledF8f6f4,
+    /// `mxf4` and `mxf4nvf4`.
+    ScaledF4,
+}
+
+impl ProductKind {
+    /// Returns the kind with a name.
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "f16" => ProductKind::F16,
+            "tf32" => ProductKind::Tf32,
+            "f8f6f4" => ProductKind::F8f6f4,
+            "i8" => ProductKind::I8,
+            "mxf8f6f4" => ProductKind::ScaledF8f6f4,
+            "mxf4" | "mxf4nvf4" => ProductKind::ScaledF4,
+            _ => return None,
+        })
+    }
+
+    /// Reports whether blocks of A and B have scales.
+    pub(crate) fn is_scaled(self) -> bool {
+        matches!(self, ProductKind::ScaledF8f6f4 | ProductKind::ScaledF4)
+    }
+}
+
+/// Type of the elements of A or B.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Element {
+    F16,
+    Bf16,
+    Tf32,
+    S8,
+    U8,
+    /// In containers of a byte: 16 elements of 6 or 4 bits are packed at the start of 16 bytes.
+    Small(Small),
+    /// `e2m1`, two in a byte.
+    Packed,
+}
+
+impl Element {
+    /// Bytes of an element, or of its container; 1 for two in a byte, which have one order only.
+    pub(crate) fn bytes(self) -> u32 {
+        match self {
+            Element::Tf32 => 4,
+            Element::F16 | Element::Bf16 => 2,
+            _ => 1,
+        }
+    }
+
+    /// Returns the elements of a step along K.
+    pub(crate) fn step_elements(self) -> u32 {
+        match self {
+            Element::Packed => 64,
+            element => 32 / element.bytes(),
+        }
+    }
+
+    /// Appends the values of a step along K.
+    fn decode(self, step: &Step, values: &mut Vec<f32>) {
+        let bytes = || step.iter().flat_map(|word| word.to_le_bytes());
+        let halves = || {
+            step.iter()
+                .flat_map(|word| [*word as u16, (*word >> 16) as u16])
+        };
+        match self {
+            Element::F16 => values.extend(halves().map(half::f16_to_f32)),
+            Element::Bf16 => values.extend(halves().map(half::bf16_to_f32)),
+            Element::Tf32 => {
+                values.extend(step.iter().map(|word| f32::from_bits(word & 0xffff_e000)));
+            }
+            Element::S8 => values.extend(bytes().map(|byte| f32::from(byte as i8))),
+            Element::U8 => values.extend(bytes().map(f32::from)),
+            Element::Small(format @ (Small::E4m3 | Small::E5m2)) => {
+                values.extend(bytes().map(|byte| small::to_f32(format, byte)));
+            }
+            Element::Small(format) => {
+                let bits = if format == Small::E2m1 { 4 } else { 6 };
+                for chunk in step.chunks_exact(4) {
+                    let packed = chunk.iter().rev();
+                    let packed = packed.fold(0u128, |all, word| all << 32 | u128::from(*word));
+                    let codes = (0..16).map(|n| (packed >> (n * bits)) as u8 & ((1 << bits) - 1));
+                    values.extend(codes.map(|code| small::to_f32(format, code)));
+                }
+            }
+            Element::Packed => {
+                let codes = bytes().flat_map(|byte| [byte & 15, byte >> 4]);
+                values.extend(codes.map(|code| small::to_f32(Small::E2m1, code)));
+            }
+        }
+    }
+}
+
+/// Type of the accumulators, each in a column of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accumulator {
+    F16,
+    F32,
+    S32,
+}
+
+/// A decoded instruction descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// Rows and columns of D.
+    pub(crate) m: u32,
+    pub(crate) n: u32,
+    pub(crate) a: Element,
+    pub(crate) b: Element,
+    pub(crate) d: Accumulator,
+    pub(crate) negate: [bool; 2],
+    /// A and B are stored along M and N instead of along K.
+    pub(crate) transposed: [bool; 2],
+    saturates: bool,
+    /// Scales are `ue8m0`, not `ue4m3`.
+    powers_of_two: bool,
+    /// First byte of the scales of A and B in their columns.
+    pub(crate) scale_bytes: [u32; 2],
+}
+
+impl Form {
+    /// Decodes a descriptor; `blocks` is that of `.cta_group`.
+    ///
+    /// # Errors
+    /// What is not valid in it.
+    pub(crate) fn decode(kind: ProductKind, bits: u32, blocks: u32) -> Result<Self, String> {
+        let field = |low: u32, count: u32| bits >> low & ((1 << count) - 1);
+        let flag = |at: u32| field(at, 1) == 1;
+        let scaled = kind.is_scaled();
+        if flag(2) {
+            return Err("asks for a sparse product, which is not supported".to_owned());
+        }
+        let element = |code: u32| element(kind, code).ok_or(format!("has the type {code}"));
+        let accumulator = match (kind, field(4, 2)) {
+            _ if scaled => Accumulator::F32,
+            (ProductKind::I8, 2) => Accumulator::S32,
+            (ProductKind::F16 | ProductKind::F8f6f4, 0) => Accumulator::F16,
+            (ProductKind::F16 | ProductKind::F8f6f4 | ProductKind::Tf32, 1) => Accumulator::F32,
+            (_, code) => return Err(format!("has the type {code} of D")),
+        };
+        let form = Form {
+            m: field(24, 5) * 16,
+            n: field(17, 6) * 8,
+            a: element(field(7, 3))?,
+            b: element(field(10, 3))?,
+            d: accumulator,
+            negate: [flag(13), flag(14)],
+            transposed: [flag(15), flag(16)],
+            saturates: kind == ProductKind::I8 && flag(3),
+            powers_of_two: flag(23),
+            scale_bytes: [field(29, 2), field(4, 2)],
+        };
+        form.check(scaled, blocks)?;
+        Ok(form)
+    }
+
+    fn check(&self, scaled: bool, blocks: u32) -> Result<(), String> {
+        let (m, n) = (self.m, self.n);
+        let step = match (scaled, blocks, m) {
+            (true, 1, 128) | (false, 1, 64) => 8,
+            (false, 1, 128) | (true, 2, 128 | 256) => 16,
+            (false, 2, 128 | 256) => 32,
+            _ => return Err(format!("has M = {m}, which `.cta_group::{blocks}` has not")),
+        };
+        if n == 0 || n % step != 0 || n > 256 {
+            return Err(format!(
+                "has N = {n}: with M = {m} it is a multiple of {step} up to 256"
+            ));
+        }
+        if self.a == Element::Packed && self.transposed != [false; 2] {
+            return Err("transposes elements of 4 bits".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Returns the lane of a row of one block, and of a column `n` the column.
+    pub(crate) fn cell(&self, blocks: u32, row: u32, n: u32) -> (u32, u32) {
+        match (self.m / blocks, blocks) {
+            (64, 1) => (row / 16 * 32 + row % 16, n),
+            // Both halves of the columns lie beside the rows.
+            (64, _) => (row + n / (self.n / 2) * 64, n % (self.n / 2)),
+            _ => (row, n),
+        }
+    }
+
+    /// Returns the lanes and columns of one block that D covers.
+    pub(crate) fn extent(&self, blocks: u32) -> (u32, u32) {
+        match (self.m, blocks) {
+            (64, _) => (112, self.n),
+            (128, 2) => (128, self.n / 2),
+            _ => (128, self.n),
+        }
+    }
+
+    /// Returns the value of a scale.
+    pub(crate) fn scale(&self, code: u8) -> f32 {
+        match self.powers_of_two {
+            true => small::ue8m0_to_f32(code),
+            false => small::to_f32(Small::E4m3, code & 0x7f),
+        }
+    }
+
+    /// Adds a product to accumulators as tensor memory has them. The exact products of each block of
+    /// scales are summed in single precision in the order of k.
+    pub(crate) fn accumulate(&self, left: &Operand, right: &Operand, row: usize, d: &mut [u32]) {
+        let columns = d.len();
+        let mut sums = vec![0.0f32; columns];
+        let mut total = vec![0.0f32; columns];
+        let depth = left.depth / left.blocks;
+        let sign = if self.negate[0] != self.negate[1] {
+            -1.0
+        } else {
+            1.0
+        };
+        for block in 0..left.blocks {
+            sums.fill(0.0);
+            for k in block * depth..(block + 1) * depth {
+                let a = sign * left.value(row, k);
+                let b = right.columns.get(k).map_or(&[][..], Vec::as_slice);
+                for (sum, b) in sums.iter_mut().zip(b) {
+                    *sum += a * b;
+                }
+            }
+            for (column, (total, sum)) in total.iter_mut().zip(&sums).enumerate() {
+                *total += sum * left.scale(row, block) * right.scale(column, block);
+            }
+        }
+        for (d, sum) in d.iter_mut().zip(total) {
+            *d = match self.d {
+                Accumulator::F32 => (f32::from_bits(*d) + sum).to_bits(),
+                Accumulator::F16 => {
+                    let before = half::f16_to_f32(*d as u16);
+                    half::f32_to_f16(before + sum).into()
+                }
+                Accumulator::S32 if self.saturates => (*d as i32).saturating_add(sum as i32) as u32,
+                Accumulator::S32 => (*d as i32).wrapping_add(sum as i32) as u32,
+            };
+        }
+    }
+}
+
+/// Rows of A, or columns of B, with their scales.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Operand {
+    rows: Vec<Vec<f32>>,
+    /// The same by k.
+    columns: Vec<Vec<f32>>,
+    depth: usize,
+    /// Blocks of elements with a scale of their own.
+    blocks: usize,
+    scales: Vec<f32>,
+}
+
+impl Operand {
+    /// Decodes the steps of all rows; `scales` has those of each row, in the order of k.
+    pub(crate) fn new(element: Element, steps: &[Step], scales: Vec<f32>) -> Self {
+        let decode = |step: &Step| {
+            let mut values = Vec::new();
+            element.decode(step, &mut values);
+            values
+        };
+        let rows: Vec<Vec<f32>> = steps.iter().map(decode).collect();
+        let depth = rows.first().map_or(0, Vec::len);
+        let column = |k: usize| rows.iter().filter_map(|row| row.get(k).copied()).collect();
+        Self {
+            columns: (0..depth).map(column).collect(),
+            depth,
+            blocks: (scales.len() / rows.len().max(1)).max(1),
+            rows,
+            scales,
+        }
+    }
+
+    fn value(&self, row: usize, k: usize) -> f32 {
+        let value = self.rows.get(row).and_then(|row| row.get(k));
+        value.copied().unwrap_or_default()
+    }
+
+    fn scale(&self, row: usize, block: usize) -> f32 {
+        let scale = self.scales.get(row * self.blocks + block);
+        scale.copied().unwrap_or(1.0)
+    }
+}
+
+/// Returns the type with a code in the descriptor.
+fn element(kind: ProductKind, code: u32) -> Option<Element> {
+    Some(match (kind, code) {
+        (ProductKind::F16, 0) => Element::F16,
+        (ProductKind::F16, 1) => Element::Bf16,
+        (ProductKind::Tf32, 2) => Element::Tf32,
+        (ProductKind::I8, 0) => Element::U8,
+        (ProductKind::I8, 1) => Element::S8,
+        (ProductKind::ScaledF4, 1) => Element::Packed,
+        (ProductKind::F8f6f4 | ProductKind::ScaledF8f6f4, code) => Element::Small(match code {
+            0 => Small::E4m3,
+            1 => Small::E5m2,
+            3 => Small::E2m3,
+            4 => Small::E3m2,
+            5 => Small::E2m1,
+            _ => return None,
+        }),
+        _ => return None,
+    })
+}
+
+/// Shape of `tcgen05.ld` and `tcgen05.st`: lanes, and bits of a lane, of one repetition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Lanes32Bits32,
+    Lanes16Bits64,
+    Lanes16Bits128,
+    Lanes16Bits256,
+    /// `.16x32bx2`: the second half of the threads has columns from this distance on.
+    Halves(u32),
+}
+
+impl Shape {
+    /// Returns the shape with a name; the distance of [`Shape::Halves`] is an operand.
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "32x32b" => Shape::Lanes32Bits32,
+            "16x64b" => Shape::Lanes16Bits64,
+            "16x128b" => Shape::Lanes16Bits128,
+            "16x256b" => Shape::Lanes16Bits256,
+            "16x32bx2" => Shape::Halves(0),
+            _ => return None,
+        })
+    }
+
+    /// Returns the registers of a thread for one repetition.
+    pub(crate) fn registers(self) -> usize {
+        match self {
+            Shape::Lanes16Bits128 => 2,
+            Shape::Lanes16Bits256 => 4,
+            _ => 1,
+        }
+    }
+
+    /// Returns the lanes that it covers.
+    pub(crate) fn lanes(self) -> u32 {
+        match self {
+            Shape::Lanes32Bits32 => 32,
+            _ => 16,
+        }
+    }
+
+    /// Returns the lane and the column, from those of the address on, of a register of a thread.
+    pub(crate) fn cell(self, register: u32, thread: u32) -> (u32, u32) {
+        let (eighth, rest) = (thread / 4, thread % 4);
+        match self {
+            Shape::Lanes32Bits32 => (thread, register),
+            Shape::Lanes16Bits64 => (eighth + rest % 2 * 8, register * 2 + rest / 2),
+            Shape::Lanes16Bits128 => (eighth + register % 2 * 8, register / 2 * 4 + rest),
+            Shape::Lanes16Bits256 => {
+                let column = register / 4 * 8 + rest * 2 + register % 2;
+                (eighth + register / 2 % 2 * 8, column)
+            }
+            Shape::Halves(distance) => (thread % 16, register + thread / 16 * distance),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_shape_covers_each_cell_once() {
+        let shapes = ["32x32b", "16x64b", "16x128b", "16x256b"];
+        for shape in shapes.map(|name| Shape::by_name(name).unwrap()) {
+            let registers = 2 * shape.registers() as u32;
+            let mut cells: Vec<(u32, u32)> = (0..registers)
+                .flat_map(|register| (0..32).map(move |thread| shape.cell(register, thread)))
+                .collect();
+            cells.sort_unstable();
+            let columns = registers * 32 / shape.lanes();
+            let all = (0..shape.lanes()).flat_map(|lane| (0..columns).map(move |c| (lane, c)));
+            assert_eq!(cells, all.collect::<Vec<_>>(), "{shape:?}");
+        }
+        assert_eq!(Shape::Halves(64).cell(3, 20), (4, 67));
+    }
+
+    #[test]
+    fn rows_of_every_size_have_lanes_of_their_own() {
+        let bits = |m: u32, n: u32| 1 << 4 | (n / 8) << 17 | (m / 16) << 24;
+        for (m, n, blocks) in [(64, 32, 1), (128, 32, 1), (128, 64, 2), (256, 64, 2)] {
+            let form = Form::decode(ProductKind::F16, bits(m, n), blocks).unwrap();
+            let rows = m / blocks;
+            let mut cells: Vec<(u32, u32)> = (0..rows)
+                .flat_map(|row| (0..n).map(move |column| (row, column)))
+                .map(|(row, column)| form.cell(blocks, row, column))
+                .collect();
+            cells.sort_unstable();
+            cells.dedup();
+            assert_eq!(cells.len() as u32, rows * n);
+            assert!(
+                cells
+                    .iter()
+                    .all(|(lane, column)| *lane < LANES && *column < n)
+            );
+        }
+        assert!(Form::decode(ProductKind::F16, bits(64, 32), 2).is_err());
+        assert!(Form::decode(ProductKind::F16, bits(128, 24), 1).is_err());
+    }
+
+    #[test]
+    fn elements_of_six_bits_are_packed_in_their_sixteen_bytes() {
+        let mut step: Step = [0; 8];
+        // The second element is 1.0 in e2m3 (0b001000), at bits 6 to 11; the seventeenth is in the
+        // second 16 bytes.
+        step[0] = 0b00_1000 << 6;
+        step[4] = 0b00_1000;
+        let mut values = Vec::new();
+        Element::Small(Small::E2m3).decode(&step, &mut values);
+        let ones: Vec<usize> = (0..32).filter(|k| values[*k] == 1.0).collect();
+        assert_eq!(ones, [1, 16]);
+    }
+}

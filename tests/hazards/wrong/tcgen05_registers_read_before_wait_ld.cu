@@ -1,0 +1,33 @@
+// The registers of a load from tensor memory are stored before the wait.
+//@ verdict race
+//@ arch sm_100a
+//@ launch kernel grid 1 block 128
+//@ arg a f16[8192] input mod 7
+//@ arg b f16[1024] input mod 5
+//@ arg c f32[2048] output
+#include "../bulk.cuh"
+#include "../warpgroup.cuh"
+#include "../tensor_core.cuh"
+extern "C" __global__ void kernel(const u16* a, const u16* b, float* c) {
+    T_TILES(a, b);
+    __shared__ u32 slot;
+    T_ALLOC(slot, 32);
+    FENCE_ASYNC();
+    BARRIER(bar);
+    T_AFTER();
+    u32 d = slot;
+    if (threadIdx.x == 0) {
+        T_PRODUCT(d, sa, sb, 0);
+        T_COMMIT(bar);
+    }
+    WAIT(bar, 0);
+    T_AFTER();
+    for (int half = 0; half < 2; ++half) {
+        u32 r[8];
+        T_LOAD(r, d + 8 * half); // CONFLICT
+        for (int i = 0; i < 8; ++i) c[threadIdx.x * 16 + 8 * half + i] = __uint_as_float(r[i]); // HAZARD
+    }
+    T_WAIT_LD();
+    T_SYNC();
+    T_FREE(d, 32);
+}
