@@ -39,9 +39,12 @@ use case::{Case, Kind, Project};
 use std::fmt::Write as _;
 use std::sync::Mutex;
 
-/// Judges every project on a few threads, and panics with all that is not as expected.
-fn suite(judge: impl Fn(&Project) -> Vec<(String, Result<String, String>)> + Sync) {
-    let waiting = Mutex::new(case::projects());
+/// Judges projects on a few threads, and panics with all that is not as expected.
+fn suite(
+    projects: Vec<Project>,
+    judge: impl Fn(&Project) -> Vec<(String, Result<String, String>)> + Sync,
+) {
+    let waiting = Mutex::new(projects);
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let (failures, judged) = (Mutex::new(String::new()), Mutex::new(0));
     std::thread::scope(|scope| {
@@ -73,17 +76,21 @@ fn suite(judge: impl Fn(&Project) -> Vec<(String, Result<String, String>)> + Syn
 
 #[test]
 fn wrong_kernels_are_refused_for_their_reason_and_right_ones_pass() {
-    suite(judge::check);
+    suite(case::projects(), judge::check);
 }
 
 #[test]
 fn nothing_wrong_ranks_and_everything_right_does() {
-    suite(ranking::rank);
+    suite(case::projects(), ranking::rank);
 }
 
 #[test]
 fn a_tuned_kernel_that_turns_wrong_fails_the_gate() {
-    suite(shipped::gate);
+    // The gate judges as `check` does, which sees every project: here the way to it counts.
+    let every = std::env::var_os("TUNER_USER_KERNELS_ALL").is_some();
+    let projects = case::projects().into_iter().enumerate();
+    let chosen = projects.filter(|(number, _)| every || number % 3 == 0);
+    suite(chosen.map(|(_, project)| project).collect(), shipped::gate);
 }
 
 #[test]

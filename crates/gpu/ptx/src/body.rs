@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::ast::{Body, Instruction, Location, Operand, Reg, Type, Variable};
 use super::lexer::Token;
 use super::parser::{Parser, describe};
+use super::wide::split_wide;
 use super::{PtxError, PtxErrorKind};
 
 type Result<T> = std::result::Result<T, PtxError>;
@@ -52,7 +53,8 @@ impl<'a> Parser<'a> {
         while !parser.scopes.is_empty() {
             parser.statement()?;
         }
-        let body = parser.body;
+        let mut body = parser.body;
+        split_wide(&mut body);
         Ok(body)
     }
 
