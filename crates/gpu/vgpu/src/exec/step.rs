@@ -9,7 +9,7 @@ use super::warp::{Path, State, Warp};
 use super::{matrices, transfer::lanes};
 use crate::hazard::HazardKind;
 use crate::hazard::report::Location;
-use crate::lower::program::{Inst, NONE, Op, WarpOp};
+use crate::lower::program::{Inst, NONE, Op, TensorMemoryOp, WarpOp};
 use crate::lower::{FRAGMENT, JOIN, SELECTS, WATCHED};
 use gpu_arithmetic::single;
 use ptx::skeleton::{ADDRESSES, UNUSED};
@@ -264,11 +264,10 @@ fn execute(
         Op::Bulk(b) => cta.bulk(w, b, active),
         Op::AsyncStore(s) => cta.async_store(w, s, active),
         Op::Tensor(c) => cta.tensor_copy(w, c, active),
-        Op::TensorMemory(op) => {
-            if !cta.tensor_memory(w, op, active) {
-                return Next::Jump(w.paths[path].pc);
-            }
+        Op::TensorMemory(op) if op.is_aligned() => {
+            return execute_aligned(cta, w, path, op, active);
         }
+        Op::TensorMemory(op) => cta.issue_tensor_core(w, op, active),
         Op::CommitBulk => cta.commit_bulk(w, active),
         Op::WaitBulk { left, read } => cta.wait_bulk(w, *left, *read, active),
         Op::ProxyFence(fence) => cta.proxy_fence(w, *fence, active),
@@ -386,6 +385,50 @@ fn split_disabled(w: &mut Warp, path: usize, active: u32, mask: u32) {
     });
 }
 
+/// Executes an operation of a whole warp on tensor memory if all its lanes have arrived, by whatever way;
+/// otherwise the path waits.
+fn execute_aligned(
+    cta: &mut Cta<'_>,
+    w: &mut Warp,
+    path: usize,
+    op: &TensorMemoryOp,
+    active: u32,
+) -> Next {
+    if active == FULL {
+        return match cta.tensor_memory(w, op) {
+            true => Next::Continue,
+            false => Next::Jump(w.paths[path].pc),
+        };
+    }
+    w.paths[path].state = State::Members;
+    if waiting_lanes(cta, w, w.paths[path].pc) == FULL {
+        let done = cta.tensor_memory(w, op);
+        release_waiting(w, w.paths[path].pc, done);
+    }
+    Next::Stop
+}
+
+/// Returns the lanes that wait at an instruction and are enabled by its guard.
+fn waiting_lanes(cta: &Cta<'_>, w: &Warp, pc: u32) -> u32 {
+    let waiting = |p: &&Path| p.state == State::Members && p.pc == pc;
+    let here = w
+        .paths
+        .iter()
+        .filter(waiting)
+        .fold(0, |all, p| all | p.mask);
+    here & enabled_lanes(w, &cta.context.program.code[pc as usize])
+}
+
+/// Lets the paths that wait at an instruction continue behind it, or try it again.
+fn release_waiting(w: &mut Warp, pc: u32, done: bool) {
+    for p in &mut w.paths {
+        if p.state == State::Members && p.pc == pc {
+            p.pc += u32::from(done);
+            p.state = State::Ready;
+        }
+    }
+}
+
 /// Executes a warp-wide operation if every named lane has arrived; otherwise the path waits.
 fn execute_warp_op(
     cta: &mut Cta<'_>,
@@ -404,19 +447,7 @@ fn execute_warp_op(
     w.paths[path].state = State::Members;
     // Other paths wait at the same instruction: together they may be complete.
     let pc = w.paths[path].pc;
-    let mut here = 0;
-    for p in w
-        .paths
-        .iter()
-        .filter(|p| p.state == State::Members && p.pc == pc)
-    {
-        here |= p.mask;
-    }
-    let guard = &cta.context.program.code[pc as usize];
-    if guard.guard != NONE {
-        let p = w.regs.preds[guard.guard as usize];
-        here &= if guard.guard_negated { !p } else { p };
-    }
+    let here = waiting_lanes(cta, w, pc);
     if here == active {
         return Next::Stop;
     }
@@ -424,15 +455,8 @@ fn execute_warp_op(
         for group in groups {
             cta.collective(w, row, op, group, here);
         }
-        for p in w
-            .paths
-            .iter_mut()
-            .filter(|p| p.state == State::Members && p.pc == pc)
-        {
-            // This path is among them: all of them continue after the operation.
-            p.pc += 1;
-            p.state = State::Ready;
-        }
+        // This path is among them: all of them continue after the operation.
+        release_waiting(w, pc, true);
     }
     Next::Stop
 }

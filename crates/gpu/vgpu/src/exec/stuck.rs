@@ -99,6 +99,7 @@ fn absent_members(cta: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
                         let lane = p.mask.trailing_zeros() as usize;
                         w.regs.r32[*mask as usize][lane] & parked != 0
                     }
+                    Op::TensorMemory(_) => parked != 0,
                     _ => false,
                 }
         });

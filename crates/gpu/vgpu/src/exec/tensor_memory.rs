@@ -87,23 +87,21 @@ impl TensorMemory {
 }
 
 impl Cta<'_> {
-    /// Executes `tcgen05`; returns `false` where the warp has to wait.
-    pub(super) fn tensor_memory(&mut self, w: &mut Warp, op: &TensorMemoryOp, active: u32) -> bool {
+    /// Executes a product, a copy or a commit of each active lane.
+    pub(super) fn issue_tensor_core(&mut self, w: &mut Warp, op: &TensorMemoryOp, active: u32) {
         match op {
             TensorMemoryOp::Product(product) => self.tensor_product(w, product, active),
             TensorMemoryOp::Fill { .. } => self.tensor_fill(w, op, active),
             TensorMemoryOp::Commit { at, multicast } => {
                 self.tensor_commit(w, at, *multicast, active);
             }
-            _ if active != FULL => {
-                self.hazard(
-                    HazardKind::Crashed,
-                    w.index * 32,
-                    Location::NONE,
-                    NONE,
-                    || "a tcgen05 instruction that needs all threads of a warp".to_owned(),
-                );
-            }
+            _ => {}
+        }
+    }
+
+    /// Executes an operation of a whole warp; returns `false` where it has to wait.
+    pub(super) fn tensor_memory(&mut self, w: &mut Warp, op: &TensorMemoryOp) -> bool {
+        match op {
             TensorMemoryOp::Allocate { at, columns } => {
                 return self.tensor_allocate(w, at, *columns);
             }
@@ -119,6 +117,10 @@ impl Cta<'_> {
                 self.finish_stores(w.index * 32);
                 self.warp_barrier(w, FULL);
             }
+            // Each thread issues these for itself.
+            TensorMemoryOp::Product(_)
+            | TensorMemoryOp::Fill { .. }
+            | TensorMemoryOp::Commit { .. } => {}
         }
         true
     }

@@ -41,6 +41,18 @@ pub(crate) enum TensorMemoryOp {
     },
 }
 
+impl TensorMemoryOp {
+    /// Reports whether all threads of a warp execute it together.
+    pub(crate) fn is_aligned(&self) -> bool {
+        !matches!(
+            self,
+            TensorMemoryOp::Product(_)
+                | TensorMemoryOp::Fill { .. }
+                | TensorMemoryOp::Commit { .. }
+        )
+    }
+}
+
 /// `tcgen05.ld` and `tcgen05.st`.
 #[derive(Debug, Clone)]
 pub(crate) struct TensorTransfer {
