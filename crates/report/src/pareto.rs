@@ -58,17 +58,17 @@ pub(super) fn blocks(subject: &Subject, plot: &str) -> Vec<Block> {
 
 fn draw(points: &[[f64; 2]], ahead: &[[f64; 2]], objectives: Objectives) -> Option<Drawing> {
     let (width, height) = (760.0, 340.0);
-    let ends = |at: usize| -> Option<(f64, f64)> {
+    let ends = |at: usize| -> Option<std::ops::Range<f64>> {
         let all = || {
             points
                 .iter()
                 .filter_map(move |point| point.get(at).copied())
         };
         let (low, high) = (all().reduce(f64::min)?, all().reduce(f64::max)?);
-        Some((low * 0.95, high * 1.05))
+        Some(low * 0.95..high * 1.05)
     };
-    let x = Scale::log(ends(0)?, (70.0, width - 16.0));
-    let y = Scale::log(ends(1)?, (height - 46.0, 12.0));
+    let x = Scale::log(ends(0)?, 70.0..width - 16.0);
+    let y = Scale::log(ends(1)?, height - 46.0..12.0);
     let mut canvas = Canvas::new(width, height);
     for mark in y.marks(6) {
         canvas.line(

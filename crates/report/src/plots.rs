@@ -13,7 +13,7 @@ pub(super) fn speedups(rows: &[(String, [f64; 3])]) -> Drawing {
     let (width, left, step) = (760.0, 300.0, 26.0);
     let height = 34.0 + step * rows.len() as f64 + 8.0;
     let most = rows.iter().map(|(_, ratio)| ratio[2]).fold(1.2, f64::max);
-    let x = Scale::linear((0.0, most * 1.08), (left, width - 60.0));
+    let x = Scale::linear(0.0..most * 1.08, left..width - 60.0);
     let mut canvas = Canvas::new(width, height);
     for mark in x.marks(6) {
         canvas.line(
@@ -98,8 +98,8 @@ pub(super) fn convergence(runs: &[TimeLine], default_us: Option<f64>) -> Option<
         .map(|(_, y)| y)
         .fold(default_us.unwrap_or(0.0), f64::max);
     let (width, height) = (760.0, 320.0);
-    let x = Scale::linear((0.0, most), (70.0, width - 16.0));
-    let y = Scale::log((low * 0.97, high * 1.05), (height - 46.0, 12.0));
+    let x = Scale::linear(0.0..most, 70.0..width - 16.0);
+    let y = Scale::log(low * 0.97..high * 1.05, height - 46.0..12.0);
     let mut canvas = Canvas::new(width, height);
     for mark in y.marks(6) {
         canvas.line(
@@ -197,7 +197,7 @@ pub(super) fn effects(effects: &[Effect], best_us: f64) -> Drawing {
             .map(|value| value.best_us.map(|us| us / best_us))
             .collect();
         let worst = times.iter().flatten().copied().fold(1.05, f64::max);
-        let y = Scale::log((1.0, worst), (bottom, top));
+        let y = Scale::log(1.0..worst, bottom..top);
         for mark in [1.0, worst] {
             canvas.line("grid", (left, y.position(mark)), (right, y.position(mark)));
             canvas.text(
@@ -268,7 +268,7 @@ pub(super) fn ablation(changes: &[Change]) -> Option<Drawing> {
     let height = 30.0 + step * rows.len() as f64 + 6.0;
     let most = rows.iter().map(|(_, cost)| *cost).fold(5.0, f64::max);
     let least = rows.iter().map(|(_, cost)| *cost).fold(0.0, f64::min);
-    let x = Scale::linear((least, most * 1.1), (left, width - 70.0));
+    let x = Scale::linear(least..most * 1.1, left..width - 70.0);
     let mut canvas = Canvas::new(width, height);
     for mark in x.marks(6) {
         canvas.line(

@@ -143,11 +143,8 @@ fn draw(points: &[Point], arch: &Arch, peak: f64, own: f64, across: &str) -> Dra
     let low = of(|p| p.intensity).fold(own.min(ridge), f64::min) / 2.0;
     let high = of(|p| p.intensity).fold(own.max(ridge), f64::max) * 2.0;
     let slow = of(|p| p.rate).fold(peak, f64::min) / 2.0;
-    let x = Scale::log((low, high), (64.0, width - 16.0));
-    let y = Scale::log(
-        (slow.min(bandwidth * low), peak * 2.0),
-        (height - 48.0, 12.0),
-    );
+    let x = Scale::log(low..high, 64.0..width - 16.0);
+    let y = Scale::log(slow.min(bandwidth * low)..peak * 2.0, height - 48.0..12.0);
     let mut canvas = Canvas::new(width, height);
     for mark in x.marks(8) {
         canvas.line(

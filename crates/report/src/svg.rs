@@ -1,6 +1,7 @@
 //! Plots as SVG text. Colours are style variables, so the same drawing serves light and dark.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 use tuner_core::escape::markup;
 
 /// A finished drawing: an `svg` element with escaped texts. Only [`Canvas::finish`] constructs one.
@@ -10,6 +11,19 @@ pub struct Drawing(String);
 impl std::fmt::Display for Drawing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// A place in a drawing, or the size of a part; y grows downwards.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    x: f64,
+    y: f64,
+}
+
+impl From<(f64, f64)> for Point {
+    fn from((x, y): (f64, f64)) -> Self {
+        Self { x, y }
     }
 }
 
@@ -33,11 +47,12 @@ impl Canvas {
     }
 
     /// Draws a straight line; the style sheet defines the look of each `class`, here and below.
-    pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+    pub fn line(&mut self, class: &str, from: impl Into<Point>, to: impl Into<Point>) {
+        let (from, to) = (from.into(), to.into());
         let _ = writeln!(
             self.body,
             "<line class=\"{class}\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"/>",
-            from.0, from.1, to.0, to.1
+            from.x, from.y, to.x, to.y
         );
     }
 
@@ -64,43 +79,46 @@ impl Canvas {
     }
 
     /// Draws a dot; `title` is its tooltip.
-    pub fn dot(&mut self, class: &str, at: (f64, f64), radius: f64, title: &str) {
+    pub fn dot(&mut self, class: &str, at: impl Into<Point>, radius: f64, title: &str) {
+        let at = at.into();
         let _ = writeln!(
             self.body,
             "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\"><title>{}</title></circle>",
-            at.0,
-            at.1,
+            at.x,
+            at.y,
             markup(title)
         );
     }
 
     /// Draws a rectangle; `title` is its tooltip.
-    pub fn bar(&mut self, class: &str, at: (f64, f64), size: (f64, f64), title: &str) {
+    pub fn bar(&mut self, class: &str, at: impl Into<Point>, size: impl Into<Point>, title: &str) {
+        let (at, size) = (at.into(), size.into());
         let _ = writeln!(
             self.body,
             "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"2\"><title>{}</title></rect>",
-            at.0,
-            at.1,
-            size.0.max(0.5),
-            size.1,
+            at.x,
+            at.y,
+            size.x.max(0.5),
+            size.y,
             markup(title)
         );
     }
 
     /// Draws text; `anchor` is `start`, `middle` or `end`.
-    pub fn text(&mut self, class: &str, at: (f64, f64), anchor: &str, text: &str) {
+    pub fn text(&mut self, class: &str, at: impl Into<Point>, anchor: &str, text: &str) {
+        let at = at.into();
         let _ = writeln!(
             self.body,
             "<text class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
-            at.0,
-            at.1,
+            at.x,
+            at.y,
             markup(text)
         );
     }
 
     /// Draws text that runs upwards.
-    pub fn upright(&mut self, at: (f64, f64), text: &str) {
-        let (x, y) = at;
+    pub fn upright(&mut self, at: impl Into<Point>, text: &str) {
+        let Point { x, y } = at.into();
         let _ = writeln!(
             self.body,
             "<text class=\"soft\" transform=\"rotate(-90 {x:.1} {y:.1})\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>",
@@ -148,7 +166,17 @@ pub struct Scale {
 impl Scale {
     /// Creates a linear scale; an empty range is widened.
     #[must_use]
-    pub fn linear((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
+    pub fn linear(values: Range<f64>, positions: Range<f64>) -> Self {
+        let (
+            Range {
+                start: low,
+                end: high,
+            },
+            Range {
+                start: from,
+                end: to,
+            },
+        ) = (values, positions);
         let high = if high > low { high } else { low + 1.0 };
         Self {
             low,
@@ -161,7 +189,17 @@ impl Scale {
 
     /// Creates a logarithmic scale over positive values.
     #[must_use]
-    pub fn log((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
+    pub fn log(values: Range<f64>, positions: Range<f64>) -> Self {
+        let (
+            Range {
+                start: low,
+                end: high,
+            },
+            Range {
+                start: from,
+                end: to,
+            },
+        ) = (values, positions);
         let low = low.max(1e-12);
         let high = if high > low * 1.0001 { high } else { low * 2.0 };
         Self {
@@ -223,7 +261,7 @@ impl Scale {
             let marks = all(factors);
             // A narrow range contains no round factors: its marks are as on a linear scale.
             if marks.len() < 2 && factors.len() > 3 {
-                return Self::linear((low, high), (0.0, 1.0)).marks(most);
+                return Self::linear(low..high, 0.0..1.0).marks(most);
             }
             if marks.len() <= most.max(2) {
                 return marks;

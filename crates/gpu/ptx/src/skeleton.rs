@@ -83,6 +83,7 @@ fn decides(i: &Instruction<'_>) -> bool {
         "cp" => has(i, "bulk") || has(i, "mbarrier"),
         // Products decide nothing, but others wait for the arrivals of commits.
         "tcgen05" => has(i, "commit") || has(i, "alloc") || has(i, "dealloc"),
+        "clusterlaunchcontrol" => has(i, "try_cancel"),
         // They complete a phase that others wait for.
         "st" | "red" => has(i, "async"),
         _ => false,

@@ -160,8 +160,8 @@ fn draw_curve(input: &PortfolioInput<'_>) -> Drawing {
     let most = curve.iter().map(|(size, _)| *size).max().unwrap_or(1) as f64;
     let high = curve.iter().map(|(_, choice)| choice.worst);
     let high = 100.0 * high.fold(input.loss, f64::max).max(0.001);
-    let x = Scale::linear((0.0, most + 0.5), (64.0, width - 90.0));
-    let y = Scale::linear((0.0, high * 1.08), (height - 46.0, 14.0));
+    let x = Scale::linear(0.0..most + 0.5, 64.0..width - 90.0);
+    let y = Scale::linear(0.0..high * 1.08, height - 46.0..14.0);
     let mut canvas = Canvas::new(width, height);
     for mark in y.marks(6) {
         let level = y.position(mark);

@@ -5,8 +5,8 @@ proptest! {
     #[test]
     fn marks_lie_inside_and_are_few(low in 1e-3f64..1e6, span in 1.001f64..1e6, most in 2usize..12) {
         for scale in [
-            Scale::linear((low, low * span), (0.0, 100.0)),
-            Scale::log((low, low * span), (0.0, 100.0)),
+            Scale::linear(low..low * span, 0.0..100.0),
+            Scale::log(low..low * span, 0.0..100.0),
         ] {
             let marks = scale.marks(most);
             prop_assert!(marks.len() <= 2 * most + 1);

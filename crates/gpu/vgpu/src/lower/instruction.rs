@@ -22,6 +22,7 @@ impl<'a> Lower<'a> {
             || self.matrix(i, &m)?
             || self.warpgroup(i, &m)?
             || self.tensor_core(i, &m)?
+            || self.launch_control(i, &m)?
             || self.image(i, &m)?
         {
             return Ok(());

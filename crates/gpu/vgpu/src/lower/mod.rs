@@ -30,6 +30,7 @@ mod cluster;
 mod external;
 mod headers;
 mod layout;
+mod launch_control;
 pub(crate) mod definedness;
 
 pub(crate) use calls::FunctionTable;

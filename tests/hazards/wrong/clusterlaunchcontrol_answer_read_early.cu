@@ -1,0 +1,26 @@
+// The answer is read before it is there.
+//@ verdict race
+//@ arch sm_100a
+//@ launch kernel grid 1 block 128
+//@ arg a f16[8] input mod 7
+//@ arg b f16[8] input mod 5
+//@ arg c f32[128] output
+#include "../bulk.cuh"
+#include "../warpgroup.cuh"
+#include "../tensor_core.cuh"
+extern "C" __global__ void kernel(const u16* a, const u16* b, float* c) {
+    __shared__ __align__(16) uint4 answer;
+    BARRIER(bar);
+    if (threadIdx.x == 0) {
+        EXPECT(bar, 16);
+        asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];"
+                     ::"r"(ADDRESS(&answer)), "r"(ADDRESS(&bar)) : "memory"); // CONFLICT
+    }
+    __syncthreads();
+    u32 more;
+    asm volatile("{\n .reg .b128 answer;\n .reg .pred p;\n ld.shared.b128 answer, [%1];\n"
+                 " clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, answer;\n selp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(more) : "r"(ADDRESS(&answer)) : "memory"); // HAZARD
+    c[threadIdx.x] = more ? (float)a[0] + b[0] : 43.0f;
+    WAIT(bar, 0);
+}
