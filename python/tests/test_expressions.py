@@ -61,10 +61,85 @@ def test_branches_become_conditions_and_not_a_table():
     assert text.count(" if ") == 1
 
 
-def test_a_function_of_too_many_combinations_that_cannot_be_translated_says_what_to_do():
-    params = {"x": list(range(100)), "y": list(range(100))}
-    with pytest.raises(ValueError, match="x, y with 10000 combinations"):
-        expressions.translate(lambda p: int(p["x"]) + int(p["y"]), params, {"x": "x", "y": "y"}, "problem_size")
+def swallow(p):
+    try:
+        return 1 if math.log2(p["x"]) > 1 else 0
+    except Exception:
+        return 7
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        lambda p: str(p["x"]) + "a",
+        lambda p: f"({p['x']})",
+        lambda p: "%d %s" % (p["x"], p["mode"]),
+        lambda p: "{x}{mode}".format(**p),
+        lambda p: 1 if isinstance(p["mode"], str) and isinstance(p["x"], int) else 2,
+        lambda p: 1 if type(p["x"]) is int else 2,
+        lambda p: 1 if p["mode"] is PARAMS["mode"][0] else 2,
+        lambda p: {"row": 1, "col": 2}.get(p["mode"], 3),
+        lambda p: len(repr(p)),
+        lambda p: sum(int(v) for v in p.values() if not isinstance(v, str)),
+        lambda p: max(len(str(v)) for _, v in p.items()),
+        lambda p: int(p["x"]) if p["y"] == 4 else 0,
+        lambda p: (lambda x, **others: int(x) + others["y"])(**p),
+        lambda p: int(dict(p)["x"]) + int({**p}["y"]) + int(p.copy()["flag"]),
+        lambda p: round(p["x"] / 3),
+        swallow,
+    ],
+)
+def test_a_function_of_what_symbols_cannot_record_is_evaluated(source):
+    compare(source)
+
+
+def test_a_function_reads_other_parameters_by_the_values_of_some():
+    (text,) = compare(lambda p: int(p["x"]) if p["y"] == 4 else (len(p["mode"]) if p["flag"] else 0))
+    assert "flag" in text and "mode" not in text
+
+
+def test_a_function_of_many_combinations_is_evaluated_over_the_space():
+    params = {name: list(range(1, 9)) for name in "abcde"}
+    names = {name: name for name in params}
+    (text,) = expressions.translate(lambda p: int(p["a"] * p["b"] / p["b"] * p["c"] / p["c"]), params, names, "size")
+    assert "b" not in text and "c" not in text, "they do not matter"
+    (rule,) = restrictions.read(lambda p: math.log2(p["a"]) <= sum(p.values()) % 5, params)
+    text = restrictions.translate(rule, params, names, restrictions.completion(params, [], ()))
+    code = compile(text, "", "eval")
+    depth = longest = 0
+    for letter in text:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        longest = max(longest, depth)
+    assert longest < 50, "the program nests 100 expressions at most"
+    for values in itertools.product(*params.values()):
+        config = dict(zip(params, values))
+        assert bool(eval(code, {}, config)) == rule.holds(config)
+
+
+def test_a_function_is_evaluated_for_valid_configurations_alone():
+    params = {"x": [1, 2, 3], "y": [0, 1]}
+    rules = restrictions.read([lambda p: int(6 / p["y"]) > p["x"], "y > 0"], params)
+    assert [rule.source for rule in rules] == ["y > 0", None]
+    complete = restrictions.completion(params, rules, ())
+    (text,) = expressions.translate(lambda p: int(p["x"] / p["y"]), params, {"x": "x", "y": "y"}, "size", complete)
+    assert [value_of(text, {"x": x, "y": 1}) for x in (1, 2, 3)] == [1, 2, 3]
+
+
+def test_results_of_different_lengths_are_padded():
+    texts = expressions.translate(lambda p: (4, 2)[: p["flag"] + 1], PARAMS, NAMES, "problem_size", pad="1")
+    assert [value_of(text, {"flag": 0}) for text in texts] == [4, 1]
+    assert [value_of(text, {"flag": 1}) for text in texts] == [4, 2]
+
+
+@pytest.mark.parametrize("source", ["nope * 2", lambda p: p["nope"], lambda p: int(1 / (p["x"] - p["x"]))])
+def test_a_string_or_function_that_raises_is_named(source):
+    with pytest.raises(ValueError, match="problem_size raises (NameError|KeyError|ZeroDivisionError).*'x': 1.*correct it"):
+        expressions.translate(source, PARAMS, NAMES, "problem_size")
+
+
+def test_a_string_that_is_not_python_is_named():
+    with pytest.raises(ValueError, match="`x >` is not a Python expression.*correct it"):
+        restrictions.read(["x >"], PARAMS)
 
 
 def test_the_place_of_a_value_is_its_number():
@@ -83,11 +158,20 @@ def test_the_place_of_a_value_is_its_number():
         (lambda x, y: x % y == 0, ["x", "y"]),
         lambda p: p["x"] in (1, 8),
         lambda p: "r" in p["mode"],
+        lambda p: str(p["x"]) in ("1", "2"),
+        lambda p: math.log2(p["x"]) <= 1 if p["flag"] else True,
+        lambda first, second, third, fourth: first > second or not third,
+        lambda x, y=4, **others: x > y,
+        lambda **p: p["x"] > p["y"],
+        lambda p, bound=3: p["x"] > bound,
+        (lambda v: v > 3, ["x"]),
+        (lambda one, two: one > two, ["y", "x"]),
+        ("x > y", ["x", "y"]),
     ],
 )
 def test_a_restriction_has_the_values_of_its_constraint(restriction):
     (rule,) = restrictions.read([restriction], PARAMS)
-    text = restrictions.translate(rule, PARAMS, NAMES)
+    text = restrictions.translate(rule, PARAMS, NAMES, restrictions.completion(PARAMS, [], ()))
     for values in itertools.product(*PARAMS.values()):
         config = dict(zip(PARAMS, values))
         assert bool(value_of(text, config)) == rule.holds(dict(config)), (text, config)

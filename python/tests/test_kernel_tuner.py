@@ -185,6 +185,33 @@ def test_a_source_function_and_unrolling_by_name(vectors):
     assert len(results) == 6 and {row["verdict"] for row in results} == {"ok"}
 
 
+@pytest.mark.parametrize(
+    "generate",
+    [
+        lambda p: SOURCE.replace("b[i]", "{factor} * b[i]").replace("{ i", "{{ i").replace("{ c", "{{ c").replace("{factor}", str({**p}["factor"])),
+        lambda p: SOURCE.replace("b[i]", f"{[v for n, v in p.items() if n == 'factor'][0]} * b[i]"),
+        lambda p: SOURCE.replace("b[i]", f"{p['factor'] if p['block_size_x'] == 128 else dict(p)['factor']} * b[i]"),
+    ],
+)
+def test_a_source_function_may_read_parameters_in_any_way(vectors, generate):
+    _, a, b, _ = vectors
+    seen = []
+
+    def verify(answer, outputs, atol=None):
+        seen.append(round(float(outputs[0][3] - a[3])))
+        return True
+
+    params = {"block_size_x": [64, 128, 256], "factor": [1, 2]}
+    results, _ = tune(generate, vectors, params, lang="CUDA", verify=verify)
+    assert seen == [1, 2, 1, 2, 1, 2] and len(results) == 6
+
+
+def test_definitions_may_be_formatted_texts(vectors):
+    source = SOURCE.replace("block_size_x", "BLOCK")
+    results, _ = tune(source, vectors, defines={"BLOCK": lambda p: f"({p['block_size_x']})"})
+    assert {row["verdict"] for row in results} == {"ok"}
+
+
 def test_files_of_sources_are_found_beside_the_first(vectors, place):
     (place / "part.cuh").write_text("#define ADD(x, y) ((x) + (y))\n")
     (place / "main.cu").write_text('#include "part.cuh"\n' + SOURCE.replace("a[i] + b[i]", "ADD(a[i], b[i])"))

@@ -2,7 +2,7 @@
 
 A function is run with symbols in place of the parameters. Where it branches, it is run once for each
 path, and the paths become `A if CONDITION else B`. What cannot be run this way (a conversion to a
-whole number, a call into NumPy) is evaluated for every combination of the parameters it reads.
+whole number or a text, a call into NumPy) is evaluated over the space; see `tables`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,19 @@ import ast
 import inspect
 import itertools
 import math
+import random
 import re
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Set, Union
-
-Params = Dict[str, Any]
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Union
 
 import numpy
 
+from . import tables
+from .tables import Complete, Params
+
 _PATHS_MAX = 64
-_TABLE_MAX = 4096
+# Configurations for which the expression of a function is compared with the function itself.
+_COMPARED_MAX = 256
+_COMPARED_SEED = 1
 _FUNCTIONS = {
     "abs", "bool", "ceil", "float", "floor", "int", "len", "log2", "max", "min", "pow", "round", "sqrt",
 }  # fmt: skip
@@ -67,10 +71,14 @@ class Symbol:
     def __bool__(self) -> bool:
         return self._tracer.decide(self.text)
 
-    def __refuse(self, *_: Any) -> Any:
+    def _refuse(self, *_: Any) -> Any:
+        self._tracer.refused = True
         raise Untranslatable("a value of a parameter is converted")
 
-    __int__ = __float__ = __index__ = __hash__ = __iter__ = __len__ = __contains__ = __refuse
+    __int__ = __float__ = __complex__ = __index__ = __hash__ = __iter__ = __len__ = __contains__ = __getitem__ = _refuse
+    # `isinstance` asks for the class where the type is another one.
+    __class__ = property(_refuse)
+    __str__ = __repr__ = __format__ = __bytes__ = __round__ = __divmod__ = __rdivmod__ = __reduce_ex__ = _refuse
 
     def __neg__(self) -> "Symbol":
         return Symbol(f"(-{self.text})", self._tracer)
@@ -122,6 +130,8 @@ class _Tracer:
         self._path = list(path)
         self.conditions: List[str] = []
         self.taken: List[bool] = []
+        #: A symbol was used in a way that cannot be recorded; the function may have caught the exception.
+        self.refused = False
 
     def text_of(self, value: Any) -> str:
         return value.text if isinstance(value, Symbol) else literal(value)
@@ -159,8 +169,9 @@ def trace(call: Callable[[Dict[str, Symbol]], Any], names: Mapping[str, str]) ->
             raise
         except Exception as error:
             raise Untranslatable(f"{type(error).__name__}: {error}") from error
-        listed = list(result) if isinstance(result, (tuple, list)) else [result]
-        texts = [tracer.text_of(value) for value in listed]
+        if tracer.refused:
+            raise Untranslatable("a value of a parameter is converted")
+        texts = [tracer.text_of(value) for value in _listed(result)]
         # From the last branch up: the other side of each has not been run.
         for at in range(len(tracer.taken) - 1, len(path) - 1, -1):
             other = explore(tracer.taken[:at] + [False])
@@ -176,66 +187,68 @@ def trace(call: Callable[[Dict[str, Symbol]], Any], names: Mapping[str, str]) ->
     return explore([])
 
 
-class _Reader(Dict[str, Any]):
-    """Parameters that record which of them are read."""
-
-    def __init__(self, params: Mapping[str, Any]) -> None:
-        super().__init__(params)
-        self.read: Set[str] = set()
-
-    def __getitem__(self, name: str) -> Any:
-        self.read.add(name)
-        return super().__getitem__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self.read.add(name)
-        return super().get(name, default)
-
-
-def parameters_read(call: Callable[[Params], Any], tune_params: Mapping[str, Sequence[Any]]) -> List[str]:
-    """Returns the parameters that a function reads, or all where that cannot be seen."""
-    first = _Reader({name: values[0] for name, values in tune_params.items()})
-    last = _Reader({name: values[-1] for name, values in tune_params.items()})
-    for params in (first, last):
-        try:
-            call(params)
-        except Exception:
-            return list(tune_params)
-    read = first.read | last.read
-    return [name for name in tune_params if name in read] or list(tune_params)
+def _listed(result: Any) -> List[Any]:
+    # A symbol first: it answers no `isinstance`.
+    if type(result) is Symbol or not isinstance(result, (tuple, list, numpy.ndarray)):
+        return [result]
+    return list(result)
 
 
 def tabulate(
     call: Callable[[Params], Any],
     tune_params: Mapping[str, Sequence[Any]],
     names: Mapping[str, str],
-    what: str,
+    complete: Complete,
+    pad: Optional[str] = None,
 ) -> List[str]:
-    """Evaluates a function for all combinations of the parameters that it reads, and returns the
-    expressions of its results as nested conditions."""
-    read = parameters_read(call, tune_params)
-    count = math.prod(len(tune_params[name]) for name in read)
-    if count > _TABLE_MAX:
-        raise ValueError(
-            f"{what} cannot be translated, and it depends on {', '.join(read)} with {count} combinations, "
-            f"more than {_TABLE_MAX}; write it with + - * / // % and comparisons, as a string or a lambda"
-        )
-    rest = {name: values[0] for name, values in tune_params.items()}
+    """Evaluates a function over the space and returns the expressions of its results as conditions.
 
-    def rows(chosen: Params, left: List[str]) -> List[str]:
-        if not left:
-            result = call(dict(rest, **chosen))
-            listed = list(result) if isinstance(result, (tuple, list)) else [result]
-            return [literal(value) for value in listed]
-        name, *others = left
-        branches = [(value, rows({**chosen, name: value}, others)) for value in tune_params[name]]
-        texts = list(branches[-1][1])
-        for value, each in reversed(branches[:-1]):
-            test = f"{names[name]} == {literal(value)}"
-            texts = [a if a == b else f"({a} if {test} else {b})" for a, b in zip(each, texts)]
-        return texts
+    :param pad: expression of the elements that shorter results lack
+    """
+    tree = tables.grow(call, tune_params, complete)
+    for leaf in tables.leaves(tree):
+        leaf.result = [literal(value) for value in _listed(leaf.result)]
+    lengths = {len(leaf.result) for leaf in tables.leaves(tree)}
+    if len(lengths) > 1 and pad is None:
+        raise ValueError(f"results have {min(lengths)} to {max(lengths)} elements; return as many each time")
 
-    return rows({}, read)
+    def spell(at: int) -> Callable[[Any], str]:
+        return lambda texts: str(texts[at]) if at < len(texts) else str(pad)
+
+    return [tables.render(tree, names, spell(at)) for at in range(max(lengths))]
+
+
+def agrees(
+    call: Callable[[Params], Any],
+    texts: Sequence[str],
+    tune_params: Mapping[str, Sequence[Any]],
+    names: Mapping[str, str],
+) -> bool:
+    """Compares the expressions of a function with its results, for configurations at random. A function may
+    ask for a value's type or identity, which a symbol cannot refuse."""
+    functions = {"ceil": math.ceil, "floor": math.floor, "sqrt": math.sqrt, "log2": math.log2}
+    codes = [compile(text, "<expression>", "eval") for text in texts]
+    for params in _sample(tune_params):
+        values = {names[name]: value for name, value in params.items()}
+        try:
+            expected = _listed(call(dict(params)))
+        except Exception:
+            # Not a valid configuration, or the evaluation of a valid one reports it.
+            continue
+        try:
+            found = [eval(code, dict(functions), values) for code in codes]
+        except Exception:
+            return False
+        if len(found) != len(expected) or any(bool(a != b) for a, b in zip(found, expected)):
+            return False
+    return True
+
+
+def _sample(tune_params: Mapping[str, Sequence[Any]]) -> List[Params]:
+    if math.prod(len(values) for values in tune_params.values()) <= _COMPARED_MAX:
+        return [dict(zip(tune_params, values)) for values in itertools.product(*tune_params.values())]
+    generator = random.Random(_COMPARED_SEED)
+    return [{name: generator.choice(values) for name, values in tune_params.items()} for _ in range(_COMPARED_MAX)]
 
 
 def position(name: str, values: Sequence[Any]) -> str:
@@ -303,7 +316,7 @@ def from_string(text: str, names: Mapping[str, str]) -> str:
 
 def evaluate(text: str, params: Mapping[str, Any]) -> Any:
     """Evaluates a Python expression of parameters, as Kernel Tuner does: the text is the script's own."""
-    return _evaluate(compile(text.strip(), "<expression>", "eval"), params)
+    return _evaluate(_compiled(text), params)
 
 
 def _evaluate(code: Any, params: Mapping[str, Any]) -> Any:
@@ -312,12 +325,20 @@ def _evaluate(code: Any, params: Mapping[str, Any]) -> Any:
 
 
 def function_of(source: Union[str, Callable[..., Any]]) -> Callable[[Params], Any]:
-    """Returns the function of the parameters that a string or a callable stands for."""
+    """Returns the function of the parameters that a string or a callable stands for; raises ValueError if
+    a string is not Python."""
     if not isinstance(source, str):
         return source
     words = words_of(source)
-    code = compile(source.strip(), "<expression>", "eval")
+    code = _compiled(source)
     return lambda params: _evaluate(code, {word: params[word] for word in words if word in params})
+
+
+def _compiled(text: str) -> Any:
+    try:
+        return compile(text.strip(), "<expression>", "eval")
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(f"`{text}` is not a Python expression: {error}; correct it") from error
 
 
 def words_of(text: str) -> Set[str]:
@@ -330,27 +351,51 @@ def translate(
     tune_params: Mapping[str, Sequence[Any]],
     names: Mapping[str, str],
     what: str,
+    complete: Optional[Complete] = None,
+    pad: Optional[str] = None,
 ) -> List[str]:
-    """Translates a string or a function of the parameters to expressions."""
+    """Translates a string or a function of the parameters to expressions.
+
+    :param complete: returns a valid configuration with given values; without it all are valid
+    :param pad: expression of the elements that shorter results lack
+    """
+    function = named(function_of(source), what)
     try:
         if isinstance(source, str):
             return [from_string(source, names)]
-        return trace(source, names)
+        texts = trace(source, names)
+        if agrees(source, texts, tune_params, names):
+            return texts
     except Untranslatable:
-        return tabulate(function_of(source), tune_params, names, what)
+        pass
+    first = {name: values[0] for name, values in tune_params.items()}
+    try:
+        return tabulate(function, tune_params, names, complete or (lambda fixed: {**first, **fixed}), pad)
+    except Untranslatable as error:
+        raise ValueError(f"{what} cannot be used: {error}; correct it") from error
 
 
-def configurations(tune_params: Mapping[str, Sequence[Any]]) -> Iterable[Params]:
-    """Returns all combinations, the last parameter first."""
-    for values in itertools.product(*tune_params.values()):
-        yield dict(zip(tune_params, values))
+def named(call: Callable[[Params], Any], what: str) -> Callable[[Params], Any]:
+    """Returns a function whose exceptions say what it is, and for which configuration."""
+
+    def named_call(params: Params) -> Any:
+        try:
+            return call(params)
+        except Exception as error:
+            shown = {**params}
+            raise ValueError(f"{what} raises {type(error).__name__} ({error}) for {shown}; correct it") from error
+
+    return named_call
 
 
-def takes_params_dict(function: Callable[..., Any], names: Sequence[str]) -> bool:
-    """Reports whether a restriction takes one dict of parameters, and not each by its name."""
+def required_arguments(function: Callable[..., Any]) -> Optional[List[str]]:
+    """Returns the names of a function's arguments without a default, `*` and `**` for any number of them;
+    None if unknown."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        return True
-    named = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
-    return len(named) == 1 and named[0].kind is not named[0].VAR_POSITIONAL and named[0].name not in names
+        return None
+    marks: Dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    required = [marks.get(each.kind, each.name) for each in parameters if each.default is each.empty]
+    # A function of a dict may take further ones by name.
+    return [name for name in required if name != "**"] if len(required) > 1 else required

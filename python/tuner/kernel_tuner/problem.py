@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
 import numpy as np
 
 from . import restrictions, signature
-from .expressions import Params
+from .tables import Params
 
 _BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 

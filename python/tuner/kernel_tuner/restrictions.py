@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
 from . import expressions
-from .expressions import Params
+from .tables import Complete, Params
 
 
 @dataclass
@@ -44,7 +44,9 @@ def read(restrictions: Any, tune_params: Mapping[str, Sequence[Any]]) -> List[Re
         listed = list(restrictions)
     else:
         listed = [restrictions]
-    return [_read_one(each, list(tune_params)) for each in listed]
+    rules = [_read_one(each, list(tune_params)) for each in listed]
+    # Functions last: they are evaluated where the others hold.
+    return sorted(rules, key=lambda rule: rule.source is None)
 
 
 def _read_one(restriction: Any, names: List[str]) -> Restriction:
@@ -55,11 +57,14 @@ def _read_one(restriction: Any, names: List[str]) -> Restriction:
         return Restriction(expressions.function_of(restriction), f"`{restriction}`", restriction, reads)
     if isinstance(restriction, tuple) and len(restriction) in (2, 3):
         rule, selected = restriction[0], list(restriction[1])
-        return _read_rule(rule, selected)
+        if isinstance(rule, str):
+            return _read_one(rule, names)
+        return _read_rule(rule, selected, selected=True)
     return _read_rule(restriction, names)
 
 
-def _read_rule(rule: Any, names: List[str]) -> Restriction:
+def _read_rule(rule: Any, names: List[str], selected: bool = False) -> Restriction:
+    """Reads a function or constraint object of the parameters `names`, all of them unless `selected`."""
     text = f"`{getattr(rule, '__name__', type(rule).__name__)}`"
     reads = set(names)
     plain = getattr(rule, "_func", None)
@@ -73,9 +78,14 @@ def _read_rule(rule: Any, names: List[str]) -> Restriction:
             f"a restriction of type {type(rule).__name__} is not known; use a string, a function of the "
             "parameters, or a constraint of python-constraint"
         )
-    if expressions.takes_params_dict(rule, names):
+    arguments = expressions.required_arguments(rule)
+    if not selected and (arguments is None or len(arguments) == 1 and arguments[0] not in (*names, "*", "**")):
         return Restriction(rule, text)
-    return Restriction(lambda params: rule(**{name: params[name] for name in names}), text, reads=reads)
+    if arguments is not None and set(arguments) <= {*names, "**"}:
+        chosen = names if "**" in arguments else [name for name in arguments if name in names]
+        return Restriction(lambda params: rule(**{name: params[name] for name in chosen}), text, reads=set(chosen))
+    # By position, in the order of the parameters.
+    return Restriction(lambda params: rule(*(params[name] for name in names)), text, reads=reads)
 
 
 def _of_constraint(rule: Any, names: List[str]) -> Callable[[Params], Any]:
@@ -133,20 +143,32 @@ def first_configuration(
     return first
 
 
+def completion(
+    tune_params: Mapping[str, Sequence[Any]], rules: Sequence[Restriction], block_size_names: Sequence[str]
+) -> Complete:
+    """Returns a function that finds a valid configuration with given values."""
+
+    def complete(fixed: Params) -> Optional[Params]:
+        domains = {name: [fixed[name]] if name in fixed else values for name, values in tune_params.items()}
+        return next(valid_configurations(domains, rules, block_size_names), None)
+
+    return complete
+
+
 def translate(
-    rule: Restriction, tune_params: Mapping[str, Sequence[Any]], names: Mapping[str, str]
+    rule: Restriction, tune_params: Mapping[str, Sequence[Any]], names: Mapping[str, str], complete: Complete
 ) -> str:
-    """Translates a restriction to the expression of a constraint."""
-    what = f"the restriction {rule.text}"
-    if rule.source is not None:
-        try:
+    """Translates a restriction to the expression of a constraint.
+
+    :param complete: finds a configuration with given values that satisfies the restrictions before it
+    """
+    try:
+        if rule.source is not None:
             return expressions.from_string(rule.source, names)
-        except expressions.Untranslatable:
-            pass
-    else:
-        try:
-            # Only functions and lambdas are run with symbols: constraint objects look values up.
-            return f"bool({expressions.trace(rule.function, names)[0]})"
-        except expressions.Untranslatable:
-            pass
-    return expressions.tabulate(rule.holds, tune_params, names, what)[0]
+        # Only functions and lambdas are run with symbols: constraint objects look values up.
+        texts = [f"bool({text})" for text in expressions.trace(rule.function, names)[:1]]
+        if expressions.agrees(lambda params: bool(rule.function(params)), texts, tune_params, names):
+            return texts[0]
+    except expressions.Untranslatable:
+        pass
+    return expressions.tabulate(rule.holds, tune_params, names, complete)[0]

@@ -16,10 +16,10 @@ from .._errors import TunerError
 from . import cache as cache_files
 from . import restrictions, searches, util
 from .arguments import from_bytes
-from .expressions import Params
 from .problem import Problem
 from .signature import base_name
 from .space import PROBLEM, Export, Reference
+from .tables import Params
 from .verification import call_verify
 
 Row = Dict[str, Any]

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence, Set
 
-from .expressions import Params
+from .tables import Params
 
 #: Strategies that have a counterpart. Others become `evolve`.
 STRATEGIES: Dict[str, str] = {

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import warnings
@@ -15,14 +14,13 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
-from . import expressions, restrictions, signature
+from . import expressions, restrictions, signature, tables
 from .arguments import element_type
-from .expressions import Params
 from .problem import Problem, read_source
 from .spelling import argument_file, compile_options, ending_of, quoted, save_array, scalar, scalar_value
+from .tables import Params
 
 PROBLEM = "script"
-_SOURCES_MAX = 20_000
 _AXES = ("x", "y", "z")
 _DEFAULT_THREADS = 256
 
@@ -52,6 +50,7 @@ class Export:
         self.folder.mkdir(parents=True, exist_ok=True)
         #: A further constraint, for configurations whose results are known.
         self.excluded: Optional[str] = None
+        self._complete = restrictions.completion(problem.tune_params, problem.rules, problem.block_size_names)
         self._derived: Dict[str, str] = {}
         self._constraints: List[Tuple[str, str]] = []
         self._write_sources()
@@ -130,29 +129,19 @@ class Export:
         self._warn_of_unused()
 
     def _write_generated(self, generate: Callable[[Params], str]) -> str:
-        """Writes the source of each combination of the parameters that a function reads, numbered by
-        their places in the lists of values."""
+        """Writes the different sources that a function returns, numbered."""
         problem = self.problem
         tune_params = problem.tune_params
-        read = expressions.parameters_read(generate, tune_params)
-        count = math.prod(len(tune_params[name]) for name in read)
-        if count > _SOURCES_MAX:
-            raise ValueError(
-                f"the source function has {count} combinations of {', '.join(read)}, more than {_SOURCES_MAX}; "
-                "give fewer values"
-            )
-        number = "0"
-        for name in read:
-            place = expressions.position(problem.names[name], tune_params[name])
-            number = f"({number} * {len(tune_params[name])} + {place})"
-        self._derived["KT_SOURCE"] = number
-        files: Dict[str, str] = {}
-        lines = []
-        for at, values in enumerate(itertools.product(*(tune_params[name] for name in read))):
-            text = read_source(generate, {**problem.first, **dict(zip(read, values))})
-            file = files.setdefault(text, f"source_{len(files)}.cu")
-            lines.append(f'#{"el" if at else ""}if KT_SOURCE == {at}\n#include "{file}"\n')
-        self._sources.update({file: text for text, file in files.items()})
+        tree = tables.grow(lambda params: read_source(generate, params), tune_params, self._complete)
+        files: Dict[str, int] = {}
+        for leaf in tables.leaves(tree):
+            leaf.result = files.setdefault(leaf.result, len(files))
+        self._sources.update({f"source_{number}.cu": text for text, number in files.items()})
+        self._derived["KT_SOURCE"] = tables.render(tree, problem.names, str)
+        lines = [
+            f'#{"el" if number else ""}if KT_SOURCE == {number}\n#include "source_{number}.cu"\n'
+            for number in files.values()
+        ]
         return "".join(lines) + "#endif\n"
 
     def _derive_defaults(self) -> None:
@@ -176,7 +165,7 @@ class Export:
             if callable(value):
                 derived = f"KT_DEFINE_{name}"
                 what = f"the function of {name} in defines"
-                self._derived[derived] = expressions.translate(value, problem.tune_params, problem.names, what)[0]
+                self._derived[derived] = self._translated(value, what)[0]
                 value = derived
             body = expressions.replace_params(str(value), problem.names).replace("\n", "\\\n")
             text += f"#define {name} {body}\n"
@@ -338,14 +327,16 @@ class Export:
             return f"int({self._translated(size, 'smem_args')[0]})"
         return str(int(size))
 
-    def _translated(self, source: Any, what: str) -> List[str]:
-        return expressions.translate(source, self.problem.tune_params, self.problem.names, what)
+    def _translated(self, source: Any, what: str, pad: Optional[str] = None) -> List[str]:
+        problem = self.problem
+        return expressions.translate(source, problem.tune_params, problem.names, what, self._complete, pad)
 
     def _translate_rules(self) -> None:
         problem = self.problem
         self._constraints.append((f"{' * '.join(self._block)} <= DEVICE_MAX_THREADS", "threads of a block"))
-        for rule in problem.rules:
-            text = restrictions.translate(rule, problem.tune_params, problem.names)
+        for at, rule in enumerate(problem.rules):
+            complete = restrictions.completion(problem.tune_params, problem.rules[:at], problem.block_size_names)
+            text = restrictions.translate(rule, problem.tune_params, problem.names, complete)
             self._constraints.append((text, f"restriction {rule.text}"))
 
     def _launch_keys(self) -> str:
