@@ -17,9 +17,10 @@ import numpy as np
 from .. import tune
 from .._text import visible
 from . import cache as cache_files
-from . import limits, observers as known_observers, restrictions, searches, util
+from . import limits, observers as known_observers, searches, util
 from .arguments import check_answer, to_host
 from .problem import Problem, read_source
+from .restrictions import Restriction, count_configurations, read as read_restrictions
 from .runs import IgnoredArgumentWarning, Row, Session, run_session, run_whole, tell_once, write_reference
 from .space import Export
 
@@ -94,16 +95,17 @@ def tune_kernel(
     if parallel:
         tell_once(IgnoredArgumentWarning, "parallel has no effect: configurations are always compiled concurrently")
     search = searches.choose(strategy, strategy_options, seed)
-    search = limits.apply(search)
     chosen = limits.device() or _device(device)
+    rules = read_restrictions(restrictions, values)
+    names = _block_names(block_size_names, values)
+    search = limits.apply(search.sized(lambda: count_configurations(values, rules, names)))
     if simulation_mode:
-        return _simulate(kernel_name, values, restrictions, cache, search, metrics, aims, quiet)
-    rules = _rules(restrictions, values)
+        return _simulate(values, rules, cache, search, metrics, aims, quiet)
     host = to_host(arguments)
     problem = Problem(
         kernel_name, kernel_source, problem_size, host, values, rules,
-        (grid_div_x, grid_div_y, grid_div_z), _block_names(block_size_names, values),
-        smem_args, _constants(cmem_args), list(compiler_options or ()), defines,
+        (grid_div_x, grid_div_y, grid_div_z), names, smem_args,
+        _constants(cmem_args), list(compiler_options or ()), defines,
     )  # fmt: skip
     expected = check_answer(answer, host, verify is not None)
     with _folder(export_space) as folder:
@@ -206,10 +208,6 @@ def _plain(values: Sequence[Any]) -> List[Any]:
     return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
-def _rules(given: Any, tune_params: Mapping[str, Sequence[Any]]) -> List[restrictions.Restriction]:
-    return restrictions.read(given, tune_params)
-
-
 def _block_names(names: Optional[List[str]], tune_params: Mapping[str, Any]) -> List[str]:
     util.check_block_size_names(names)
     chosen = util.check_block_size_params_names_list(None if names is None else list(names), tune_params)
@@ -271,9 +269,8 @@ def _objectives(
 
 
 def _simulate(
-    kernel_name: str,
     tune_params: Mapping[str, List[Any]],
-    given: Any,
+    rules: List[Restriction],
     cache: Optional[Union[str, Path]],
     search: searches.Search,
     metrics: Optional[Mapping[str, Any]],
@@ -287,7 +284,6 @@ def _simulate(
     if not os.path.isfile(path):
         raise ValueError(f"simulation_mode: the cache file {path} does not exist; correct cache")
     data = cache_files.read_cache(path, open_cache=False)
-    rules = _rules(given, tune_params)
     results: List[Row] = []
     with tempfile.TemporaryDirectory(prefix="tuner-") as folder:
         kept = cache_files.filtered(data, tune_params, rules)

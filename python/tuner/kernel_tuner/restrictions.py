@@ -129,6 +129,13 @@ def valid_configurations(
     return extend(0, {})
 
 
+def count_configurations(
+    tune_params: Mapping[str, Sequence[Any]], rules: Sequence[Restriction], block_size_names: Sequence[str]
+) -> int:
+    """Returns the number of valid configurations."""
+    return sum(1 for _ in valid_configurations(tune_params, rules, block_size_names))
+
+
 def first_configuration(
     tune_params: Mapping[str, Sequence[Any]],
     rules: Sequence[Restriction],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence, Set
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence, Set
 
 from .tables import Params
 
@@ -28,12 +29,34 @@ OTHERS = (
     "minimize", "pso", "skopt", "firefly_algorithm", "bayes_opt", "pyatf_strategies", "hybrid_vndx",
     "adaptive_tabu_greywolf", "nsga2", "nsga3",
 )  # fmt: skip
+_HILL_CLIMBING_FEVALS = 100
+# Logarithms of the end temperature and of the cooling factor of Kernel Tuner's annealing.
+_ANNEALING_STEPS = math.ceil(math.log(0.0001) / math.log(0.9975))
+#: Configurations after which the strategies of Kernel Tuner end by themselves.
+DEFAULT_FEVALS: Dict[str, Callable[[Mapping[str, Any]], int]] = {
+    **dict.fromkeys(("mls", "greedy_mls", "ordered_greedy_mls", "greedy_ils"), lambda options: _HILL_CLIMBING_FEVALS),
+    **dict.fromkeys(
+        ("simulated_annealing", "dual_annealing", "basinhopping"),
+        lambda options: _ANNEALING_STEPS * _whole(options, "maxiter", 1),
+    ),
+    "genetic_algorithm": lambda options: _whole(options, "popsize", 26) * _whole(options, "maxiter", 90),
+    "diff_evo": lambda options: _whole(options, "popsize", 16) * _whole(options, "maxiter", 90),
+}
+_SAMPLE_FRACTION = 0.1
+# Options that are honoured; the construction of the space has no choices here.
+_OPTIONS = {"max_fevals", "time_limit", "searchspace_construction_options"}
+_OWN_OPTIONS = {
+    "random_sample": {"fraction"},
+    "genetic_algorithm": {"popsize", "maxiter"},
+    "diff_evo": {"popsize", "maxiter"},
+    **dict.fromkeys(("simulated_annealing", "dual_annealing", "basinhopping"), {"maxiter"}),
+}
 _ORDER_SEED = 1
 _told: Set[str] = set()
 
 
 class StrategyWarning(UserWarning):
-    """A strategy that was replaced."""
+    """A strategy that was replaced, or an option of it without effect."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +73,14 @@ class Search:
     seed: Optional[int]
     #: Further options of `tuner run`.
     options: Sequence[str] = ("--no-baseline",)
+    #: Share of the space that is judged where `evals` is not given.
+    fraction: Optional[float] = None
+
+    def sized(self, count: Callable[[], int]) -> "Search":
+        """Returns the search with the number of configurations of its share of a space."""
+        if self.fraction is None or self.evals is not None:
+            return self
+        return replace(self, evals=max(1, math.ceil(count() * self.fraction)))
 
     def alone(self) -> "Search":
         """Returns the search of a space with one configuration."""
@@ -67,21 +98,56 @@ class Search:
 def choose(strategy: Any, options: Optional[Mapping[str, Any]], seed: Optional[int]) -> Search:
     """Returns the search of a strategy's name (or module) and options."""
     options = options or {}
-    name = "brute_force" if strategy is None else strategy
+    name = _name(strategy)
+    ours = STRATEGIES.get(name, "evolve")
+    if name not in STRATEGIES:
+        _warn(f"the strategy {name} is replaced by evolve")
+    ignored = [option for option in options if option not in _OPTIONS | _OWN_OPTIONS.get(name, set())]
+    if ignored:
+        _warn(f"strategy_options of {name} without effect: {', '.join(ignored)}; remove them")
+    evals = _whole(options, "max_fevals", 0) or None
+    limit = None if options.get("time_limit") is None else float(options["time_limit"])
+    if limit is not None and not limit >= 0:
+        raise ValueError(f"time_limit is {limit}; give a number of seconds")
+    extra = ["--no-baseline"]
+    if evals is None and limit is None:
+        if name in DEFAULT_FEVALS:
+            evals = DEFAULT_FEVALS[name](options)
+        elif ours == "evolve":
+            extra.append("--until-converged")
+    return Search(ours, evals, limit, seed, extra, _fraction(options) if name == "random_sample" else None)
+
+
+def _name(strategy: Any) -> str:
+    """Returns the name of a strategy; raises NotImplementedError or ValueError if it is not known."""
+    name = strategy or "brute_force"
     if not isinstance(name, str):
         name = str(getattr(name, "__name__", type(name).__name__)).rsplit(".", 1)[-1]
         if name not in STRATEGIES and name not in OTHERS:
             raise NotImplementedError(f"the strategy {name} is a class of the script; name one of {', '.join(STRATEGIES)}")
     if name not in STRATEGIES and name not in OTHERS:
         raise ValueError(f"unknown strategy {name}; use one of {', '.join([*STRATEGIES, *OTHERS])}")
-    ours = STRATEGIES.get(name, "evolve")
-    if name not in STRATEGIES and name not in _told:
-        _told.add(name)
-        warnings.warn(f"the strategy {name} is replaced by evolve", StrategyWarning, stacklevel=4)
-    evals = options.get("max_fevals")
-    limit = options.get("time_limit")
-    extra = ["--no-baseline"]
-    if evals is None and limit is None and ours not in ("exhaustive", "random"):
-        # Strategies of Kernel Tuner end by themselves.
-        extra.append("--until-converged")
-    return Search(ours, None if evals is None else int(evals), None if limit is None else float(limit), seed, extra)
+    return name
+
+
+def _whole(options: Mapping[str, Any], name: str, default: int) -> int:
+    """Returns a positive whole number of the options, or the default."""
+    value = options.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise ValueError(f"{name} is {value!r}; give a whole number from 1")
+    return int(value)
+
+
+def _fraction(options: Mapping[str, Any]) -> float:
+    fraction = float(options.get("fraction", _SAMPLE_FRACTION))
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"fraction is {fraction}; give a number from 0 to 1")
+    return fraction
+
+
+def _warn(message: str) -> None:
+    if message not in _told:
+        _told.add(message)
+        warnings.warn(message, StrategyWarning, stacklevel=5)
