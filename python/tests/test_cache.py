@@ -36,6 +36,40 @@ def test_a_cache_file_is_written_and_continued(vectors, place):
     assert len(results) == 3 and env["device_name"] == "vgpu:a100"
 
 
+def test_results_of_a_cache_are_those_of_the_space_with_its_metrics_and_limits(vectors, place):
+    first, _ = tune(vectors, metrics={"rate": lambda p: 1 / p["time"]})
+    results, _ = tune(vectors, metrics={"rate": lambda p: 2 / p["time"], "more": lambda p: p["rate"] + 1})
+    rates = {row["block_size_x"]: row["rate"] for row in first}
+    assert all(row["rate"] == 2 * rates[row["block_size_x"]] and row["more"] == row["rate"] + 1 for row in results)
+    results, _ = tune(vectors, restrictions=["block_size_x <= 128"])
+    assert sorted(row["block_size_x"] for row in results) == [64, 128]
+    more = {"block_size_x": [64, 512]}
+    results, _ = tune(vectors, more)
+    assert sorted(row["block_size_x"] for row in results) == [64, 512]
+    limit = {"strategy": "random_sample", "strategy_options": {"max_fevals": 2}}
+    results, _ = tune(vectors, {"block_size_x": [64, 128, 512, 1024]}, **limit)
+    assert len(results) == 2
+    results, _ = tune(vectors, {"block_size_x": [64, 96, 1024]}, **limit)
+    assert len(results) == 2 and any(row["block_size_x"] == 64 for row in results)
+    # The values of the file's head are those of the first run.
+    simulated, _ = tune(vectors, {"block_size_x": [64, 128, 512]}, simulation_mode=True)
+    assert sorted(row["block_size_x"] for row in simulated) == [64, 128, 512]
+
+
+def test_the_cache_of_a_verified_run_has_the_name_of_the_device(vectors, place, monkeypatch):
+    from tuner.kernel_tuner import references
+
+    plain = references.inspect_configuration
+
+    def on_gpu(*words, **options):
+        row, outputs = plain(*words, **options)
+        return {**row, "device": "NVIDIA Some GPU"}, outputs
+
+    monkeypatch.setattr(references, "inspect_configuration", on_gpu)
+    tune(vectors, verify=lambda answer, outputs, atol: False)
+    assert json.loads((place / "cache.json").read_text())["device_name"] == "NVIDIA Some GPU"
+
+
 def test_a_cache_file_that_a_run_left_open_is_continued(vectors, place):
     tune(vectors, strategy="random_sample", strategy_options={"max_fevals": 1})
     path = place / "cache.json"

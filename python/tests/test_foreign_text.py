@@ -89,6 +89,7 @@ OUTPUTS = {
     "interface._show_best": "test_what_is_printed_stays_on_its_lines",
     "limits.summarize": "test_files_of_results_hold_the_text_as_data",
     "runs._add": "test_a_line_of_kernel_tuner_stays_one_line",
+    "space.Export._reference": "test_a_space_file_keeps_the_text_of_parameters",
     "space.Export._write_sources": "sources of the user, as they are",
     "space.Export.write": "test_a_space_file_keeps_the_text_of_parameters",
     "spelling.save_array": "numbers",

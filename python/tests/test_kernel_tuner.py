@@ -70,16 +70,6 @@ def test_the_first_configuration_with_a_hazard_is_not_the_reference(vectors):
     assert verdicts == {64: "out_of_bounds", 128: "ok", 256: "ok"}
 
 
-def test_outputs_that_the_answer_leaves_out_are_those_of_the_first_configuration(vectors):
-    source = """__global__ void both(float *c, float *d, float *a, int n) {
-        int i = blockIdx.x * block_size_x + threadIdx.x;
-        if (i < n) { c[i] = 2 * a[i]; d[i] = a[i] + (block_size_x == 256); }
-    }"""
-    c, a, _, n = vectors
-    results, _ = tune(source, [c, c.copy(), a, n], name="both", answer=[2 * a, None, None, None])
-    assert {row["block_size_x"]: row["verdict"] for row in results} == {64: "ok", 128: "ok", 256: "incorrect"}
-
-
 def test_verify_judges_the_outputs_of_each_configuration(vectors):
     source = """__global__ void part(float *sums, const float *a, int n) {
         __shared__ float all[block_size_x];
@@ -222,8 +212,40 @@ def test_files_of_sources_are_found_beside_the_first(vectors, place):
 def test_registers_are_added_by_their_observer(vectors):
     from tuner.kernel_tuner.observers.register import RegisterObserver
 
-    results, _ = tune(SOURCE, vectors, observers=[RegisterObserver()])
-    assert all(row["num_regs"] > 0 for row in results)
+    metrics = {"registers": lambda p: p["num_regs"], "all": "num_regs * block_size_x"}
+    results, _ = tune(SOURCE, vectors, observers=[RegisterObserver()], metrics=metrics, cache="c")
+    assert all(row["registers"] == row["num_regs"] > 0 and row["all"] > row["registers"] for row in results)
+    again, _ = tune(SOURCE, vectors, observers=[RegisterObserver()], metrics=metrics, cache="c")
+    assert sorted(map(str, again)) == sorted(map(str, results))
+
+
+def test_an_observer_of_the_script_may_read_the_compiled_kernel(vectors):
+    from tuner.kernel_tuner.observers import BenchmarkObserver, ObserverWarning, honoured
+
+    class Registers(BenchmarkObserver):
+        def get_results(self):
+            return {"count": self.dev.func.num_regs}
+
+    class Timer(BenchmarkObserver):
+        def after_finish(self):
+            self.count = 1
+
+        def get_results(self):
+            return {"mine": 1}
+
+    class Clock(BenchmarkObserver):
+        def get_results(self):
+            return {"clock": self.dev.current_clock}
+
+    results, _ = tune(SOURCE, vectors, observers=[Registers(), Timer(), Clock()])
+    assert all(row["count"] > 0 and "mine" not in row and "clock" not in row for row in results)
+    with pytest.warns(ObserverWarning, match="Timer has no effect"):
+        assert honoured([Timer()]) == []
+
+
+def test_a_metric_that_raises_is_named(vectors):
+    refused(ValueError, "the metric twice raises NameError.*correct it", vectors, metrics={"twice": "nope * 2"})
+    refused(ValueError, "the metric twice raises KeyError", vectors, metrics={"twice": lambda p: p["nope"]})
 
 
 def test_strategies_and_limits(vectors):

@@ -115,9 +115,14 @@ class CacheFile:
             self._cache = data["cache"]
             self.device_name = data["device_name"]
 
-    def known(self) -> Dict[str, Row]:
-        """Returns the results in the file, by configuration."""
-        return dict(self._cache)
+    def known(
+        self, tune_params: Optional[Mapping[str, Sequence[Any]]] = None, rules: Sequence[Restriction] = ()
+    ) -> Dict[str, Row]:
+        """Returns the results in the file by configuration, or those in a space."""
+        if tune_params is None:
+            return dict(self._cache)
+        data = {"tune_params_keys": list(tune_params), "cache": self._cache}
+        return dict(filtered(data, tune_params, rules)["cache"])
 
     def open(self, device_name: str) -> None:
         """Opens the file for a device, or makes it; raises ValueError if it is another device's."""
@@ -183,7 +188,7 @@ def exclusion(
 def filtered(
     data: Mapping[str, Any], tune_params: Mapping[str, Sequence[Any]], rules: Sequence[Restriction]
 ) -> Dict[str, Any]:
-    """Returns the part of a cache that lies in a space."""
+    """Returns the part of a cache that is in a space."""
     names = list(data["tune_params_keys"])
     kept = {}
     for entry, row in data["cache"].items():
@@ -191,7 +196,9 @@ def filtered(
         inside = all(params[name] in tune_params.get(name, [params[name]]) for name in names)
         if inside and all(rule.holds(params) for rule in rules):
             kept[entry] = row
-    return {**data, "cache": kept}
+    # A file that was continued with other values does not list them.
+    values = {name: tune_params.get(name, data.get("tune_params", {}).get(name)) for name in names}
+    return {**data, "tune_params": values, "cache": kept}
 
 
 def write_closed(path: Path, data: Mapping[str, Any]) -> Path:

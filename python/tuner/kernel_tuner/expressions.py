@@ -260,10 +260,8 @@ def position(name: str, values: Sequence[Any]) -> str:
         step = values[1] - values[0]
         if step > 0 and all(value == values[0] + at * step for at, value in enumerate(values)):
             return f"(({name} - {values[0]}) // {step})"
-    text = str(len(values) - 1)
-    for at in range(len(values) - 2, -1, -1):
-        text = f"({at} if {name} == {literal(values[at])} else {text})"
-    return text
+    places = tables.Branch(name, [(value, tables.Leaf(at)) for at, value in enumerate(values)])
+    return tables.render(places, {name: name}, str)
 
 
 class _Rename(ast.NodeTransformer):

@@ -39,7 +39,7 @@ def get_t4_results(
     """Returns results in the format T4. Each says by `timing` whether its time was measured or predicted."""
     if isinstance(objective, (list, tuple)):
         raise ValueError("The T4 format does not support multiple objectives; give one")
-    left_out = {*tune_params, *_TIMINGS.values(), "timestamp", "times", "__error__", "timing", "verdict", "reference", "compared"}
+    left_out = {*tune_params, *_TIMINGS.values(), "timestamp", "times", "__error__", "timing", "verdict", "reference", "compared", "detail"}
     rows = []
     for result in results:
         row: Dict[str, Any] = {"timestamp": result["timestamp"]} if "timestamp" in result else {}

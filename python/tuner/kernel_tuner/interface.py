@@ -20,8 +20,9 @@ from . import cache as cache_files
 from . import limits, observers as known_observers, searches, util
 from .arguments import check_answer, to_host
 from .problem import Problem, read_source
+from .references import run_whole
 from .restrictions import Restriction, count_configurations, read as read_restrictions
-from .runs import IgnoredArgumentWarning, Row, Session, run_session, run_whole, tell_once, write_reference
+from .runs import IgnoredArgumentWarning, Row, Session, add_metrics, run_session, tell_once, write_checked_reference
 from .space import Export
 
 _LANGUAGES = ("CUDA", "CUPY", "NVCUDA", "PYCUDA")
@@ -74,9 +75,9 @@ def tune_kernel(
 
     Each result is a dict of the parameters, `time` and `times` in milliseconds, the metrics,
     `compile_time`, `verification_time`, `benchmark_time`, `strategy_time`, `framework_time` and
-    `timestamp`; a configuration that failed has `__error__`. In addition each has `verdict`,
-    `timing` (`measured`, `predicted` or `recorded`) and `reference` (`answer`, `verify` or
-    `first configuration`).
+    `timestamp`; a configuration that failed has `__error__`, and its reason in `detail`. In addition
+    each has `verdict`, `timing` (`measured`, `predicted` or `recorded`) and `reference` (`answer`,
+    `verify`, `first configuration` or `none`).
 
     :param device: number of a GPU; 0 is the first one, or a virtual GPU where there is none. A text is
         a device of `tuner run`, such as `vgpu:a100`
@@ -91,7 +92,7 @@ def tune_kernel(
         logging.basicConfig(filename=f"{kernel_name}{datetime.now():%Y%m%d-%H:%M:%S}.log", level=log)
     values = {name: _plain(listed) for name, listed in tune_params.items()}
     util.check_tune_params_list(values, observers, simulation_mode)
-    registers = known_observers.measures_registers(observers or ())
+    honoured = known_observers.honoured(observers or ())
     if parallel:
         tell_once(IgnoredArgumentWarning, "parallel has no effect: configurations are always compiled concurrently")
     search = searches.choose(strategy, strategy_options, seed)
@@ -111,10 +112,10 @@ def tune_kernel(
     with _folder(export_space) as folder:
         session = Session(
             problem, Export(problem, folder), chosen, expected, atol, util.normalize_verify_function(verify),
-            metrics, registers, quiet, verbose, _database(db), search,
+            metrics, honoured, quiet, verbose, _database(db), search,
         )  # fmt: skip
         if export_space is not None:
-            write_reference(session, checked=True)
+            write_checked_reference(session)
             return [], {"export_space": str(export_space)}
         if cache is not None:
             header = cache_files.header(kernel_name, problem_size, values, aims)
@@ -294,8 +295,8 @@ def _simulate(
                 return
             row = dict(kept["cache"][cache_files.key(event["config"])])
             row.update({name: row.get(name, 0.0) for name in util.TIMINGS}, timing="recorded")
-            if metrics is not None and "__error__" not in row:
-                util.process_metrics(row, metrics)
+            if "__error__" not in row:
+                add_metrics(row, metrics)
             results.append(row)
 
         run = tune(

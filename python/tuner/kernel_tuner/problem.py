@@ -45,6 +45,8 @@ class Problem:
         self.names = {name: prefix + name for name in self.tune_params}
         #: Places of arguments that the kernel was seen to leave as they are.
         self.unchanged: Set[int] = set()
+        #: Places of outputs that are not compared and begin without contents.
+        self.scratch: Set[int] = set()
         self.first_source = read_source(self.kernel_source, self.first)
         self.parameters = self._parameters()
 

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import inspect
-import shutil
+import itertools
 import time
 import warnings
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
-from .. import check, load_results, tune
+from .. import tune
 from .._errors import TunerError
+from .._text import visible
 from . import cache as cache_files
-from . import restrictions, searches, util
-from .arguments import from_bytes
+from . import observers as known_observers
+from . import references, restrictions, searches, util
 from .problem import Problem
-from .signature import base_name
 from .space import PROBLEM, Export, Reference
-from .tables import Params
 from .verification import call_verify
 
 Row = Dict[str, Any]
 
-_FIRST_TRIED = 16
 _FIRST_REFERENCE = "first configuration"
+_NO_REFERENCE = "none"
+# Failures without a success after which the reference is doubted, and references that are tried.
+_DOUBTFUL = 8
+_ATTEMPTS = 4
+_REASONS_SHOWN = 3
+# The program's words for expected values of which none is a number.
+_UNDEFINED = "every expected value of"
 _told: Set[str] = set()
 
 
@@ -41,6 +46,14 @@ class IgnoredArgumentWarning(UserWarning):
     """An argument that has no effect here."""
 
 
+class FailedConfigurationsWarning(UserWarning):
+    """No configuration passed."""
+
+
+class _Restart(Exception):
+    """The search begins again with other expected values."""
+
+
 @dataclass
 class Session:
     """One call of `tune_kernel`."""
@@ -52,7 +65,7 @@ class Session:
     atol: float
     verify: Optional[Callable[..., Any]]
     metrics: Optional[Mapping[str, Any]]
-    registers: bool
+    observers: Sequence[Any]
     quiet: bool
     verbose: bool
     db: str
@@ -60,7 +73,16 @@ class Session:
     cache: Optional[cache_files.CacheFile] = None
     results: List[Row] = field(default_factory=list)
     reference: str = "answer"
+    #: Results whose reference has not been seen to work, and configurations that are no reference.
+    pending: List[Row] = field(default_factory=list)
+    proven: bool = False
+    failed: Set[str] = field(default_factory=set)
+    attempts: int = 0
+    #: Outputs that the answer leaves out begin without contents.
+    scratch: bool = True
     device_name: str = ""
+    run_id: str = ""
+    reasons: Set[str] = field(default_factory=set)
     started: float = field(default_factory=time.perf_counter)
     reported: float = field(default_factory=time.perf_counter)
 
@@ -81,107 +103,65 @@ def _script_level() -> int:
     return level - 1
 
 
-def write_reference(session: Session, checked: bool) -> Path:
-    """Writes the search space with its expected values and returns its path. With `checked` the first
-    configuration is known to have no hazard where its outputs are the expected values."""
+def write_reference(session: Session) -> Path:
+    """Writes the search space with its expected values and returns its path."""
     problem, export = session.problem, session.export
-    outputs = problem.outputs()
-    given = {place: value for place, value in enumerate(session.answer) if value is not None}
-    if session.verify is None and given:
-        missing = [place for place in outputs if place not in given]
-        if missing:
-            # What the answer leaves out is compared with the first configuration.
-            first, _, found = _first(session, needs_outputs=True)
-            same = [place for place in missing if found[place].tobytes() == problem.arguments[place].tobytes()]
-            problem.unchanged.update(same)
-            given.update({place: found[place] for place in missing if place not in same})
-        return export.write(Reference(values=given, atol=session.atol))
-    if not outputs:
+    if session.verify is None and any(value is not None for value in session.answer):
+        found = references.answered(export, session.answer, session.atol, session.device, session.scratch)
+        return export.write(found)
+    if not problem.outputs() or session.reference == _NO_REFERENCE:
+        session.reference = _NO_REFERENCE
         return export.write()
-    first = _first(session, needs_outputs=False)[0] if checked else problem.first
     session.reference = _FIRST_REFERENCE
     tell_once(
         FirstConfigurationWarning,
         "there is no answer: the outputs of the first configuration that has no hazard are the expected values; "
         "pass answer=[...] to compare with values that you know",
     )
-    return export.write(Reference(configuration=first))
+    return export.write(Reference(configuration=problem.first))
 
 
-def _first(session: Session, needs_outputs: bool) -> Tuple[Params, Row, Dict[int, Any]]:
-    """Returns the first configuration without a hazard, its row and its outputs."""
-    problem, export = session.problem, session.export
-    last: Row = {}
-    valid = restrictions.valid_configurations(problem.tune_params, problem.rules, problem.block_size_names)
-    for number, params in enumerate(valid):
-        if number == _FIRST_TRIED:
-            break
-        if needs_outputs:
-            outputs, last = run_whole(export, params, session.device)
-            if outputs is not None:
-                return params, last, outputs
-            continue
-        path = export.write(name="first.yaml", configuration=params)
-        last = check(path, problem=PROBLEM, device=session.device, configs=[{}], cwd=str(export.folder))[0]
-        path.unlink()
-        if last["verdict"] in ("ok", "unchecked"):
-            problem.first = params
-            return params, last, {}
-    raise TunerError(
-        f"none of the first configurations of {problem.kernel_name} runs without a hazard: {last.get('verdict')}: "
-        f"{last.get('detail')}; correct the kernel, or pass answer=[...]"
-    )
-
-
-def run_whole(export: Export, params: Params, device: str) -> Tuple[Optional[Dict[int, Any]], Row]:
-    """Runs a configuration whole and returns the contents of the arguments that it may change, or None
-    if it has a hazard; and its row of `tuner check`."""
-    problem = export.problem
-    path = export.write(name="one.yaml", configuration=params)
-    folder = export.folder / "outputs"
-    shutil.rmtree(folder, ignore_errors=True)
-    row = check(
-        path, problem=PROBLEM, device=device, configs=[{}], options=["--outputs", str(folder)], cwd=str(export.folder)
-    )[0]
-    path.unlink()
-    if row["verdict"] not in ("ok", "unchecked"):
-        return None, row
-    outputs = {}
-    for place in problem.outputs():
-        file = folder / f"{place}.bin"
-        if not file.is_file():
-            raise TunerError(
-                f"{problem.kernel_name} is too large to be run whole on {device}: {row['detail']}; use a GPU or a "
-                "smaller problem"
-            )
-        outputs[place] = from_bytes(file.read_bytes(), problem.arguments[place])
-    return outputs, row
+def write_checked_reference(session: Session) -> Path:
+    """Writes the search space as `write_reference` does. A configuration whose outputs are the expected values
+    is known to have no hazard."""
+    path = write_reference(session)
+    if session.reference != _FIRST_REFERENCE:
+        return path
+    first = references.find_first(session.export, session.device, session.failed)
+    if first is None:
+        raise TunerError(
+            f"none of the configurations of {session.problem.kernel_name} that were tried runs without a hazard; correct "
+            "the kernel, or pass answer=[...]"
+        )
+    session.problem.first = first
+    return write_reference(session)
 
 
 def run_session(session: Session) -> None:
-    known = session.cache.known() if session.cache is not None else {}
-    for row in known.values():
-        session.results.append(dict(row))
-    if session.verify is not None:
-        _run_verified(session, known)
-        return
-    if known and not _leave_out(session, known):
-        session.device_name = session.cache.device_name if session.cache else ""
-        return
+    """Runs a search and adds its results to those of the cache file."""
+    known = _take_known(session)
     evals = session.search.evals
-    path = write_reference(session, checked=False)
-    try:
-        _tune(session, path, session.search, evals)
-    except TunerError:
-        if session.reference != _FIRST_REFERENCE or any("time" in row for row in session.results[len(known) :]):
-            raise
-        # The first configuration has a hazard and is no reference; another one may be.
-        before = session.problem.first
-        del session.results[len(known) :]
-        path = write_reference(session, checked=True)
-        if session.problem.first == before:
-            raise
-        _tune(session, path, session.search, evals)
+    left = None if evals is None else evals - len(session.results)
+    if session.verify is not None:
+        _run_verified(session, known, left)
+    elif (left is None or left > 0) and (not known or _leave_out(session, known)):
+        _run_compared(session, left)
+    elif session.cache is not None:
+        session.device_name = session.cache.device_name
+    _warn_of_failures(session)
+
+
+def _take_known(session: Session) -> Dict[str, Row]:
+    """Adds the results of the cache file that are in the space, up to the limit, and returns all of these."""
+    if session.cache is None:
+        return {}
+    known = session.cache.known(session.problem.tune_params, session.problem.rules)
+    for row in list(known.values())[: session.search.evals]:
+        row = dict(row)
+        if "__error__" not in row:
+            add_metrics(row, session.metrics)
+        session.results.append(row)
+    return known
 
 
 def _leave_out(session: Session, known: Mapping[str, Row]) -> bool:
@@ -195,18 +175,124 @@ def _leave_out(session: Session, known: Mapping[str, Row]) -> bool:
     return False
 
 
+def _run_compared(session: Session, evals: Optional[int]) -> None:
+    """Runs a search whose results are compared. Where the first configuration turns out to be no reference,
+    another one is, and the search begins again."""
+    begin = len(session.results)
+    while True:
+        del session.results[begin:]
+        session.pending.clear()
+        session.attempts += 1
+        path = write_reference(session)
+        try:
+            if session.reference == _NO_REFERENCE and session.problem.outputs():
+                _check_each(session, evals)
+            else:
+                _tune(session, path, session.search, evals)
+            if not session.pending:
+                return
+            _replace_reference(session)
+        except _Restart:
+            continue
+        except TunerError:
+            if session.reference != _FIRST_REFERENCE or session.proven or session.attempts >= _ATTEMPTS:
+                raise
+            # The program refuses a reference with a hazard.
+            with_other_reference(session)
+
+
+def with_other_reference(session: Session) -> None:
+    """Chooses another configuration as the reference, or none if none works."""
+    session.failed.add(cache_files.key(session.problem.first))
+    first = references.find_first(session.export, session.device, session.failed)
+    if first is None:
+        session.reference = _NO_REFERENCE
+    else:
+        session.problem.first = first
+
+
+def _replace_reference(session: Session) -> None:
+    """Begins again with another reference; after some attempts keeps the results as they are."""
+    if session.attempts >= _ATTEMPTS:
+        session.proven = True
+        _flush(session)
+        return
+    with_other_reference(session)
+    raise _Restart
+
+
+def _doubt(session: Session, row: Row) -> bool:
+    """Judges the reference by a result; returns True if the result waits for another one."""
+    problem = session.problem
+    params = {name: row[name] for name in problem.tune_params}
+    failed = "__error__" in row
+    if session.reference == "answer" and row["verdict"] == "uninitialized":
+        names = [session.export.argument_name(place) for place in problem.scratch]
+        if any(f"`{name}`" in row["detail"] for name in names):
+            session.scratch, problem.scratch = False, set()
+            raise _Restart
+    if session.reference != _FIRST_REFERENCE or session.proven:
+        return False
+    undefined = str(row.get("detail", "")).startswith(_UNDEFINED)
+    if not failed and not undefined:
+        session.proven = True
+        _flush(session)
+        return False
+    session.pending.append(row)
+    if undefined or params == problem.first or len(session.pending) >= _DOUBTFUL:
+        _replace_reference(session)
+    return True
+
+
+def _check_each(session: Session, evals: Optional[int]) -> None:
+    """Checks configurations without a reference: the results have the reason of each. Where one has no hazard,
+    it is the reference, and the search begins again."""
+    problem = session.problem
+    valid = restrictions.valid_configurations(problem.tune_params, problem.rules, problem.block_size_names)
+    started = time.monotonic()
+    budget = session.search.budget
+    for params in itertools.islice(session.search.ordered(valid), evals):
+        if budget is not None and time.monotonic() - started > budget:
+            break
+        checked, outputs = references.inspect_configuration(session.export, params, session.device)
+        verdict, detail = str(checked["verdict"]), str(checked.get("detail", ""))
+        if verdict in ("ok", "unchecked"):
+            if session.attempts < _ATTEMPTS and cache_files.key(params) not in session.failed:
+                problem.first, session.reference = params, _FIRST_REFERENCE
+                raise _Restart
+            verdict, detail = "incorrect", "no element of its outputs is a finite number"
+        _open_cache(session, str(checked.get("device") or session.device))
+        config = {problem.names[name]: value for name, value in params.items()}
+        _add(session, _row_of(session, {"config": config, "verdict": verdict, "detail": detail}))
+
+
+def _open_cache(session: Session, device_name: str) -> None:
+    session.device_name = device_name
+    if session.cache is not None:
+        session.cache.open(device_name)
+
+
+def _flush(session: Session) -> None:
+    """Adds the results that waited."""
+    waiting = list(session.pending)
+    session.pending.clear()
+    for row in waiting:
+        _add(session, row)
+
+
 def _tune(session: Session, path: Path, search: searches.Search, evals: Optional[int]) -> None:
     """Runs the tuner on a search space and adds its results."""
 
     def receive(event: Row) -> None:
         if event["event"] == "run_started":
-            session.device_name = event["device"]
+            session.run_id = event["run_id"]
+            _open_cache(session, event["device"])
             if event["device_kind"] == "vgpu":
                 tell_once(PredictedTimeWarning, f"there is no GPU: times are predicted for {event['device']}")
-            if session.cache is not None:
-                session.cache.open(session.device_name)
         elif event["event"] == "trial":
-            _add(session, _row_of(session, event))
+            row = _row_of(session, event)
+            if not _doubt(session, row):
+                _add(session, row)
 
     results = tune(
         path, device=session.device, evals=evals, budget=search.budget, strategy=search.strategy, seed=search.seed,
@@ -214,8 +300,8 @@ def _tune(session: Session, path: Path, search: searches.Search, evals: Optional
     )  # fmt: skip
     if results.interrupted:
         tell_once(IgnoredArgumentWarning, "interrupted: these are the results until now")
-    if session.registers:
-        _add_registers(session)
+        session.proven = True
+        _flush(session)
 
 
 def _row_of(session: Session, event: Mapping[str, Any]) -> Row:
@@ -231,8 +317,22 @@ def _row_of(session: Session, event: Mapping[str, Any]) -> Row:
         row["times"] = [row["time"]]
     row.update(verdict=verdict, timing=event.get("timing") or "predicted", reference=session.reference)
     row["compared"] = event.get("compared")
+    if event.get("detail"):
+        row["detail"] = event["detail"]
     row.update({name: 0.0 for name in util.TIMINGS})
+    row.update(known_observers.measure(session.observers, session.db, session.run_id, event))
     return row
+
+
+def add_metrics(row: Row, metrics: Optional[Mapping[str, Any]]) -> None:
+    """Adds metrics to a result; raises ValueError if one raises."""
+    for name, metric in (metrics or {}).items():
+        try:
+            util.process_metrics(row, {name: metric})
+        except Exception as error:
+            raise ValueError(
+                f"the metric {name} raises {type(error).__name__} ({error}) for {row}; correct it"
+            ) from error
 
 
 def _add(session: Session, row: Row) -> None:
@@ -240,29 +340,43 @@ def _add(session: Session, row: Row) -> None:
     now = time.perf_counter()
     row["benchmark_time"] = 1000 * (now - session.reported)
     session.reported = now
-    if session.metrics is not None and "__error__" not in row:
-        util.process_metrics(row, session.metrics)
+    if "__error__" not in row:
+        add_metrics(row, session.metrics)
     row["timestamp"] = str(datetime.now(timezone.utc))
     session.results.append(row)
     if session.cache is not None:
         session.cache.store(row, session.problem.tune_params)
-    if not session.quiet and ("__error__" not in row or session.verbose):
+    if session.quiet:
+        return
+    if "__error__" not in row:
         keys = [*session.problem.tune_params, "time", *(session.metrics or ())]
         print(util.get_config_string(row, keys, {"time": "ms"}), flush=True)
+    elif session.verbose or _reason(row) not in session.reasons:
+        # The first configuration with a reason stands for the others.
+        session.reasons.add(_reason(row))
+        print(f"{util.get_config_string(row, list(session.problem.tune_params))}: {_reason(row)}", flush=True)
 
 
-def _add_registers(session: Session) -> None:
-    rows = load_results(session.db, kernel=base_name(session.problem.kernel_name), device=session.device_name)
-    by_config = {cache_files.key(row["config"]): row.get("registers") for row in reversed(list(rows))}
-    for row in session.results:
-        names = session.problem.names
-        config = {names[name]: row[name] for name in session.problem.tune_params}
-        registers = by_config.get(cache_files.key(config))
-        if registers is not None:
-            row["num_regs"] = registers
+def _reason(row: Mapping[str, Any]) -> str:
+    """Returns the verdict of a failed configuration with its detail."""
+    return visible(": ".join(str(row[name]) for name in ("verdict", "detail") if row.get(name)))
 
 
-def _run_verified(session: Session, known: Mapping[str, Row]) -> None:
+def _warn_of_failures(session: Session) -> None:
+    """Warns with the reasons if no configuration passed."""
+    rows = session.results
+    if not rows or any("__error__" not in row for row in rows):
+        return
+    reasons = list(dict.fromkeys(_reason(row) for row in rows))
+    shown = "; ".join(reasons[:_REASONS_SHOWN]) + (f"; {len(reasons) - _REASONS_SHOWN} more" if reasons[_REASONS_SHOWN:] else "")
+    warnings.warn(
+        f"none of {len(rows)} configurations of {session.problem.kernel_name} passed: {shown}",
+        FailedConfigurationsWarning,
+        stacklevel=_script_level(),
+    )
+
+
+def _run_verified(session: Session, known: Mapping[str, Row], evals: Optional[int]) -> None:
     """Tries configurations one by one: each is run whole, `verify` judges its outputs, and the gate
     judges it again with these as expected values."""
     problem, export, search = session.problem, session.export, session.search
@@ -270,26 +384,26 @@ def _run_verified(session: Session, known: Mapping[str, Row]) -> None:
     if search.strategy not in ("exhaustive", "random"):
         tell_once(IgnoredArgumentWarning, f"verify is given: configurations are tried at random, not by {search.strategy}")
     configs = restrictions.valid_configurations(problem.tune_params, problem.rules, problem.block_size_names)
+    answer = session.answer if any(value is not None for value in session.answer) else None
     started = time.monotonic()
     number = 0
     for params in search.ordered(configs):
         spent = time.monotonic() - started
-        if (search.evals is not None and number >= search.evals) or (search.budget is not None and spent > search.budget):
+        if (evals is not None and number >= evals) or (search.budget is not None and spent > search.budget):
             break
         if cache_files.key(params) in known:
             continue
         number += 1
-        outputs, row = run_whole(export, params, session.device)
-        verdict = str(row["verdict"])
+        outputs, row = references.run_whole(export, params, session.device)
+        verdict, detail = str(row["verdict"]), str(row.get("detail", ""))
         if outputs is not None:
             host = [outputs.get(place, value) for place, value in enumerate(problem.arguments)]
-            verdict = "ok" if call_verify(session.verify, session.answer, host, session.atol, params) else "incorrect"
+            verdict = "ok" if call_verify(session.verify, answer, host, session.atol, params) else "incorrect"
+            detail = "verify returned False"
         if verdict != "ok":
-            names = problem.names
-            event = {"config": {names[name]: value for name, value in params.items()}, "verdict": verdict}
-            if session.cache is not None:
-                session.cache.open(session.device)
-            _add(session, _row_of(session, event))
+            config = {problem.names[name]: value for name, value in params.items()}
+            _open_cache(session, str(row.get("device") or session.device))
+            _add(session, _row_of(session, {"config": config, "verdict": verdict, "detail": detail}))
             continue
         values = {place: outputs[place] for place in problem.outputs()} if outputs else {}
         path = export.write(Reference(values=values), configuration=params, problem_name=f"{PROBLEM}_{number}")

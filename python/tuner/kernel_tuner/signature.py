@@ -28,6 +28,8 @@ class Parameter:
     constant: bool
     #: The kernel may write through it.
     written: bool
+    #: Each use of it but its declaration stores to an element.
+    overwritten: bool = False
 
 
 def base_name(kernel_name: str) -> str:
@@ -86,7 +88,8 @@ def _parameter(text: str, source: str) -> Parameter:
     words: Sequence[str] = _IDENTIFIER.findall(declaration.split("[")[0])
     name = words[-1] if len(words) > 1 else None
     written = pointer and not constant and (name is None or _is_written(name, source))
-    return Parameter(name, declaration, pointer, constant, written)
+    overwritten = written and name is not None and _is_overwritten(name, source)
+    return Parameter(name, declaration, pointer, constant, written, overwritten)
 
 
 def _is_written(name: str, source: str) -> bool:
@@ -108,6 +111,19 @@ def _is_written(name: str, source: str) -> bool:
         if _ASSIGNMENT.match(rest) or re.search(r"(\+\+|--)$", before):
             return True
     return False
+
+
+def _is_overwritten(name: str, source: str) -> bool:
+    """Reports whether a pointer is only stored through: nothing reads what it points to."""
+    for found in re.finditer(rf"\b{re.escape(name)}\b", source):
+        before, after = source[: found.start()].rstrip(), source[found.end() :].lstrip()
+        if re.search(r"[*&]$|__restrict__$|\brestrict$", before) and re.match(r"[,)]", after) and _declares(before):
+            continue
+        if not after.startswith("[") or not re.search(r"[;{})]$", before):
+            return False
+        if re.match(r"=(?!=)", after[_bracket_end(after) :].lstrip()) is None:
+            return False
+    return True
 
 
 def _is_read_by_call(before: str, source: str) -> bool:

@@ -46,7 +46,7 @@ class Export:
 
     def __init__(self, problem: Problem, folder: Union[str, Path]) -> None:
         self.problem = problem
-        self.folder = Path(folder)
+        self.folder = Path(folder).resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
         #: A further constraint, for configurations whose results are known.
         self.excluded: Optional[str] = None
@@ -65,11 +65,13 @@ class Export:
         name: str = "space.yaml",
         configuration: Optional[Params] = None,
         problem_name: str = PROBLEM,
+        same_value_writes: bool = False,
     ) -> Path:
         """Writes the search space and returns its path.
 
         :param configuration: the only configuration of the space
         :param problem_name: name of the problem: spaces with other expected values have other names
+        :param same_value_writes: unordered writes of equal values are not a hazard
         """
         problem = self.problem
         lines = [
@@ -98,6 +100,7 @@ class Export:
         lines += self._variables()
         lines += ["launches:", f"  - {{ {self._launch_keys()} }}"]
         lines += self._reference(reference)
+        lines += self._gate(reference, same_value_writes)
         lines += self._compile()
         path = self.folder / name
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -218,22 +221,22 @@ class Export:
         changed = {*problem.outputs(), *(reference.values if reference else ())}
         lines = ["arguments:"] if problem.arguments else ["arguments: []"]
         for place, argument in enumerate(problem.arguments):
-            name = self._argument_name(place)
+            name = self.argument_name(place)
             where = f"argument {place}"
             kind = element_type(argument.dtype, where)
             if isinstance(argument, np.ndarray):
                 role = "inout" if place in changed else "input"
-                file = quoted(argument_file(place, argument))
+                fill = f", fill: {{ file: {quoted(argument_file(place, argument))} }}"
+                if reference is not None and place in problem.scratch - set(reference.values):
+                    role, fill = "scratch", ""
                 # A buffer without elements has an address on no device.
                 size = max(1, argument.size)
-                lines.append(
-                    f"  - {{ name: {name}, type: {kind}, role: {role}, shape: [{size}], fill: {{ file: {file} }} }}"
-                )
+                lines.append(f"  - {{ name: {name}, type: {kind}, role: {role}, shape: [{size}]{fill} }}")
             else:
                 lines.append(f"  - {{ name: {name}, type: {kind}, role: scalar, value: {scalar_value(argument, where)} }}")
         return lines
 
-    def _argument_name(self, place: int) -> str:
+    def argument_name(self, place: int) -> str:
         """Returns the name of an argument: that of the kernel's parameter, where no other value has it."""
         name = self.problem.parameters[place].name
         names = [each.name for each in self.problem.parameters]
@@ -352,23 +355,27 @@ class Export:
     def _reference(self, reference: Optional[Reference]) -> List[str]:
         if reference is None:
             return ["reference: none"]
-        lines = []
-        gate = [] if not self._has_atomics() else ["deterministic: false"]
         if reference.configuration is not None:
-            # A reference is compiled with the macros of the default configuration.
-            lines.append(f"reference: {{ source: kernel.cu, {self._launch_keys()} }}")
-        else:
-            files = []
-            for place, value in reference.values.items():
-                file = f"expected_{place}{ending_of(value)}"
-                save_array(self.folder / file, value)
-                files.append(f"{self._argument_name(place)}: {quoted(file)}")
-            lines.append(f"reference: {{ values: {{ {', '.join(files)} }} }}")
-        if reference.atol is not None:
+            # It is compiled with the macros of the default configuration. Results with another one are not
+            # comparable, so it is another source.
+            named = ", ".join(f"{name}={value!r}" for name, value in reference.configuration.items())
+            text = f'// The configuration {quoted(named)}.\n#include "kernel.cu"\n'
+            (self.folder / "reference.cu").write_text(text, encoding="utf-8")
+            return [f"reference: {{ source: reference.cu, {self._launch_keys()} }}"]
+        files = []
+        for place, value in reference.values.items():
+            file = f"expected_{place}{ending_of(value)}"
+            save_array(self.folder / file, value)
+            files.append(f"{self.argument_name(place)}: {quoted(file)}")
+        return [f"reference: {{ values: {{ {', '.join(files)} }} }}"]
+
+    def _gate(self, reference: Optional[Reference], same_value_writes: bool) -> List[str]:
+        gate = ["deterministic: false"] if reference is not None and self._has_atomics() else []
+        if reference is not None and reference.atol is not None:
             gate += [f"atol: {float(reference.atol)!r}", "rtol: 1.0e-5"]
-        if gate:
-            lines.append(f"gate: {{ {', '.join(gate)} }}")
-        return lines
+        if same_value_writes:
+            gate.append("same_value_writes: allow")
+        return [f"gate: {{ {', '.join(gate)} }}"] if gate else []
 
     def _has_atomics(self) -> bool:
         return any("atomic" in text for text in self._sources.values())

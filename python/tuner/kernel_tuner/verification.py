@@ -11,7 +11,7 @@ class VerifyError(RuntimeError):
 
 def call_verify(
     verify: Optional[Callable[..., Any]],
-    answer: List[Any],
+    answer: Optional[List[Any]],
     outputs: List[Any],
     atol: float,
     params: Mapping[str, Any],

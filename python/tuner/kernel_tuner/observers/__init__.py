@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import warnings
-from typing import Any, Dict, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
+from urllib.parse import quote
 
 from .observer import BenchmarkObserver, ContinuousObserver, IterationObserver, OutputObserver, PrologueObserver
 from .register import RegisterObserver
@@ -15,7 +18,8 @@ __all__ = [
     "OutputObserver",
     "PrologueObserver",
     "RegisterObserver",
-    "measures_registers",
+    "honoured",
+    "measure",
 ]
 
 
@@ -23,18 +27,67 @@ class ObserverWarning(UserWarning):
     """An observer that has no effect."""
 
 
-def measures_registers(observers: Sequence[Any]) -> bool:
-    """Reports whether an observer measures registers, and warns of those that have no effect."""
+_HOOKS = ("before_start", "after_start", "during", "after_finish")
+
+
+class _Function:
+    """The compiled kernel of a result, as observers see it."""
+
+    def __init__(self, num_regs: int) -> None:
+        self.num_regs = num_regs
+
+
+class _Device:
+    """The device of a result, as observers see it."""
+
+    def __init__(self, num_regs: int) -> None:
+        self.func = _Function(num_regs)
+
+
+def honoured(observers: Sequence[Any]) -> List[Any]:
+    """Returns the observers that have an effect, and warns of the others: those that only read the compiled
+    kernel have one."""
+    kept = []
     for observer in observers:
-        if not isinstance(observer, (RegisterObserver, BenchmarkObserver)):
+        if not isinstance(observer, BenchmarkObserver):
             raise TypeError(f"an observer of type {type(observer).__name__} is not known; derive it from BenchmarkObserver")
-        if not isinstance(observer, RegisterObserver):
-            warnings.warn(
-                f"the observer {type(observer).__name__} has no effect: the tuner measures in a process of its own",
-                ObserverWarning,
-                stacklevel=4,
-            )
-    return any(isinstance(observer, RegisterObserver) for observer in observers)
+        measures = any(getattr(type(observer), name) is not getattr(BenchmarkObserver, name) for name in _HOOKS)
+        if measures or type(observer).get_results is BenchmarkObserver.get_results:
+            _warn(observer, "the tuner measures in a process of its own")
+        else:
+            kept.append(observer)
+    return kept
+
+
+def measure(observers: Sequence[Any], database: str, run_id: str, event: Mapping[str, Any]) -> Dict[str, Any]:
+    """Returns what observers read of a trial."""
+    results: Dict[str, Any] = {}
+    if not observers or event.get("time_us") is None:
+        return results
+    registers = _registers(database, run_id, event)
+    for observer in observers:
+        observer.dev = _Device(registers)
+        try:
+            results.update(observer.get_results() or {})
+        except AttributeError as error:
+            _warn(observer, f"it reads what is not known here ({error})")
+    return results
+
+
+def _registers(database: str, run_id: str, event: Mapping[str, Any]) -> int:
+    """Returns the registers of a thread of a stored trial."""
+    with contextlib.closing(sqlite3.connect(f"file:{quote(database)}?mode=ro", uri=True)) as connection:
+        row = connection.execute(
+            "SELECT c.registers FROM verdicts v JOIN compilations c ON c.candidate = v.candidate "
+            "JOIN tasks t ON t.id = v.task JOIN runs r ON r.id = t.run JOIN problems p ON p.id = t.problem "
+            "WHERE r.name = ? AND p.name = ? AND v.sequence = ?",
+            (run_id, event["problem"], event["sequence"]),
+        ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _warn(observer: Any, why: str) -> None:
+    warnings.warn(f"the observer {type(observer).__name__} has no effect: {why}", ObserverWarning, stacklevel=4)
 
 
 def refuse(name: str, quantity: str, instead: str) -> Any:

@@ -6,10 +6,15 @@ from typing import Any, Dict
 
 
 class BenchmarkObserver:
-    """Base class of a script's observers. Its hooks are not called: the tuner measures in another process."""
+    """Base class of a script's observers. Hooks during a measurement are not called: the tuner measures in
+    another process."""
+
+    #: Device of the configuration; its `func.num_regs` has the registers of a thread.
+    dev: Any = None
 
     def register_device(self, dev: Any) -> None:
-        """Has no effect."""
+        """Keeps the device."""
+        self.dev = dev
 
     def register_configuration(self, params: Any) -> None:
         """Has no effect."""

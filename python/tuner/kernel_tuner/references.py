@@ -1,0 +1,130 @@
+"""Expected values of a search space: those of the script, or the outputs of a configuration."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import shutil
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+
+import numpy as np
+
+from .. import check
+from .._errors import TunerError
+from .arguments import from_bytes
+from .cache import key
+from .problem import Problem
+from .restrictions import valid_configurations
+from .space import PROBLEM, Export, Reference
+from .tables import Params
+
+Row = Dict[str, Any]
+#: Configurations that are tried as the reference.
+FIRST_TRIED = 16
+# Configurations among which those are chosen: an enumeration begins with ones that differ in a parameter.
+_ENUMERATED_MAX = 20_000
+_SPREAD_SEED = 1
+
+
+def answered(export: Export, answer: List[Any], atol: float, device: str, scratch: bool) -> Reference:
+    """Returns the expected values of an answer. Arguments that it leaves out are not compared.
+
+    :param scratch: an argument that is left out may begin without contents; False after a kernel was seen to
+        read them. Then its contents after a run of the first configuration are expected.
+    """
+    problem = export.problem
+    given = {place: value for place, value in enumerate(answer) if value is not None}
+    missing = [place for place in problem.outputs() if place not in given]
+    unclear = [place for place in missing if not problem.parameters[place].overwritten]
+    problem.scratch = {place for place in missing if place not in unclear}
+    if unclear:
+        found = _outputs_of_first(export, device)
+        same = [place for place in unclear if found[place].tobytes() == problem.arguments[place].tobytes()]
+        problem.unchanged.update(same)
+        changed = [place for place in unclear if place not in same]
+        if scratch:
+            problem.scratch.update(changed)
+        else:
+            given.update({place: found[place] for place in changed})
+    return Reference(values=given, atol=atol)
+
+
+def _outputs_of_first(export: Export, device: str) -> Dict[int, Any]:
+    """Returns the outputs of the first configuration without a hazard; raises TunerError if none is found."""
+    last: Row = {}
+    for params in candidates(export.problem):
+        outputs, last = run_whole(export, params, device)
+        if outputs is not None:
+            return outputs
+    raise TunerError(
+        f"none of the configurations of {export.problem.kernel_name} that were tried runs without a hazard: "
+        f"{last.get('verdict')}: {last.get('detail')}; correct the kernel"
+    )
+
+
+def find_first(export: Export, device: str, failed: Set[str]) -> Optional[Params]:
+    """Returns a configuration that has no hazard and whose outputs are numbers, or None if none is found.
+
+    :param failed: keys of configurations that are known to have one
+    """
+    for params in candidates(export.problem):
+        if key(params) in failed:
+            continue
+        row, outputs = inspect_configuration(export, params, device)
+        # Where no outputs come back, the problem is too large to be run whole.
+        if row["verdict"] in ("ok", "unchecked") and (outputs is None or not undefined(outputs)):
+            return params
+        failed.add(key(params))
+    return None
+
+
+def undefined(outputs: Mapping[int, Any]) -> bool:
+    """Reports whether no element of the outputs is a finite number."""
+    return bool(outputs) and not any(np.isfinite(value).any() for value in outputs.values())
+
+
+def candidates(problem: Problem) -> Iterator[Params]:
+    """Returns the first configuration and others from all over the space."""
+    valid = valid_configurations(problem.tune_params, problem.rules, problem.block_size_names)
+    listed = list(itertools.islice(valid, _ENUMERATED_MAX))
+    yield problem.first
+    others = [params for params in listed if params != problem.first]
+    yield from random.Random(_SPREAD_SEED).sample(others, min(len(others), FIRST_TRIED - 1))
+
+
+def inspect_configuration(
+    export: Export, params: Params, device: str, same_value_writes: bool = False
+) -> Tuple[Row, Optional[Dict[int, Any]]]:
+    """Runs a configuration and returns its row of `tuner check`, and the contents of the arguments that it
+    may change; None where it was not run whole."""
+    problem = export.problem
+    path = export.write(name="one.yaml", configuration=params, same_value_writes=same_value_writes)
+    folder = export.folder / "outputs"
+    shutil.rmtree(folder, ignore_errors=True)
+    row = check(
+        path, problem=PROBLEM, device=device, configs=[{}], options=["--outputs", str(folder)], cwd=str(export.folder)
+    )[0]
+    path.unlink()
+    outputs = {}
+    for place in problem.outputs():
+        file = folder / f"{place}.bin"
+        if not file.is_file():
+            return row, None
+        outputs[place] = from_bytes(file.read_bytes(), problem.arguments[place])
+    return row, outputs
+
+
+def run_whole(
+    export: Export, params: Params, device: str, same_value_writes: bool = False
+) -> Tuple[Optional[Dict[int, Any]], Row]:
+    """Runs a configuration whole and returns the contents of the arguments that it may change, or None
+    if it has a hazard; and its row of `tuner check`."""
+    row, outputs = inspect_configuration(export, params, device, same_value_writes)
+    if row["verdict"] not in ("ok", "unchecked"):
+        return None, row
+    if outputs is None:
+        raise TunerError(
+            f"{export.problem.kernel_name} is too large to be run whole on {device}: {row['detail']}; use a GPU or a "
+            "smaller problem"
+        )
+    return outputs, row
