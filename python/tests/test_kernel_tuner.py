@@ -286,6 +286,15 @@ def test_bad_arguments_say_what_to_do(vectors):
     refused(ValueError, "no configuration satisfies", vectors, restrictions=["block_size_x > 5000"])
     refused(ValueError, "raises NameError.*correct it", vectors, restrictions=["block_size_x > unknown"])
     refused(ValueError, "has no values", vectors, params={"block_size_x": []})
+    refused(TypeError, r"values of block_size_x are 64; give a list, such as \[64\]", vectors, params={"block_size_x": 64})
+    refused(ValueError, "True and 1 of q are the same macro", vectors, params={"block_size_x": [64], "q": [True, 1]})
+    refused(ValueError, "'1' and 1 of q are the same macro", vectors, params={"block_size_x": [64], "q": ["1", 1]})
+    refused(TypeError, "value None of q is neither", vectors, params={"block_size_x": [64], "q": [None]})
+    refused(TypeError, "elements of the types list, NoneType", vectors, answer=[list(a), None, None, None])
+    refused(ValueError, "kernel_name is empty", vectors, name=" ")
+    refused(ValueError, "problem_size raises NameError.*correct it", vectors, size="nope * 2")
+    refused(ValueError, "grid_div raises NameError.*correct it", vectors, grid_div_x=["nope"])
+    refused(ValueError, "f in cmem_args is not a `__constant__` variable", vectors, cmem_args={"f": a})
     refused(ValueError, "forbidden name", vectors, params={"block_size_x": [64], "time": [1]})
     refused(FileNotFoundError, "correct kernel_source", vectors, source="missing.cu")
 
@@ -312,6 +321,7 @@ def test_an_unused_parameter_is_warned_of(vectors):
 def test_a_verify_that_fails_is_named_and_the_database_keeps_what_was_judged(vectors):
     answer = [vectors[1] + vectors[2], None, None, None]
     refused(VerifyError, "verify returned None for .*return True or False", vectors, answer=answer, verify=lambda x, y: None)
+    refused(VerifyError, "verify returned an array .*numpy.allclose", vectors, answer=answer, verify=lambda x, y: x[0] == y[0])
 
     calls = []
 

@@ -15,8 +15,13 @@ _TYPES = {
 
 
 def element_type(dtype: Any, where: str) -> str:
-    """Returns the element type of a NumPy dtype; raises TypeError if CUDA has none."""
+    """Returns the element type of a NumPy dtype, a struct by its fields; raises TypeError if CUDA has none."""
     dtype = np.dtype(dtype)
+    if dtype.fields is not None:
+        fields = [f"{name}: {_field_type(dtype[name], f'{name} of {where}')}" for name in dtype.names or ()]
+        return f"{{ {', '.join(fields)} }}"
+    if dtype.kind == "V":
+        raise TypeError(f"{where} has bytes without fields; give the struct's fields, such as numpy.dtype([('x', 'f4'), ('n', 'i4')])")
     if dtype.name not in _TYPES:
         raise TypeError(
             f"{where} has the dtype {dtype}, which has no type in CUDA; convert it, as with "
@@ -25,6 +30,13 @@ def element_type(dtype: Any, where: str) -> str:
     if not dtype.isnative:
         raise TypeError(f"{where} is not in this machine's byte order; convert it with .astype('{dtype.name}')")
     return _TYPES[dtype.name]
+
+
+def _field_type(dtype: Any, where: str) -> str:
+    base, shape = dtype.subdtype or (dtype, ())
+    count = int(np.prod(shape, dtype=int))
+    text = element_type(base, where)
+    return f'"{text}[{count}]"' if shape else text
 
 
 def to_host(arguments: Sequence[Any], what: str = "argument") -> List[Any]:
@@ -45,7 +57,8 @@ def _to_host(value: Any, where: str) -> Any:
         element_type(value.dtype, where)
         if value.ndim == 0:
             return value[()]
-        if not value.flags.c_contiguous:
+        # An array in Fortran's order is passed as it is in memory.
+        if not value.flags.forc:
             raise ValueError(f"{where} is not contiguous; pass numpy.ascontiguousarray(...) of it")
         return value
     if isinstance(value, np.generic):
@@ -59,7 +72,7 @@ def _to_host(value: Any, where: str) -> Any:
 def check_answer(answer: Optional[Sequence[Any]], arguments: Sequence[Any], with_verify: bool) -> List[Any]:
     """Returns the expected contents of each argument, None where there is none; raises ValueError or
     TypeError if they do not fit. A `verify` function may take others."""
-    if answer is None:
+    if answer is None or isinstance(answer, (list, tuple)) and not answer:
         return [None] * len(arguments)
     if len(answer) != len(arguments):
         raise TypeError(
@@ -68,6 +81,9 @@ def check_answer(answer: Optional[Sequence[Any]], arguments: Sequence[Any], with
         )
     if with_verify:
         return list(answer)
+    if isinstance(answer, np.ndarray) or not all(value is None or hasattr(value, "dtype") for value in answer):
+        kinds = ", ".join(type(value).__name__ for value in answer[:8])
+        raise TypeError(f"answer has elements of the types {kinds}; give an array for each output and None for inputs")
     expected = to_host(answer, "element")
     for place, (value, argument) in enumerate(zip(expected, arguments)):
         if value is None:
@@ -82,10 +98,16 @@ def check_answer(answer: Optional[Sequence[Any]], arguments: Sequence[Any], with
             )
         if not np.can_cast(argument.dtype, value.dtype):
             raise TypeError(f"{where} has the dtype {value.dtype} and the argument {argument.dtype}; convert it")
-        expected[place] = np.ascontiguousarray(value, dtype=argument.dtype)
+        if value.shape == argument.shape and not argument.flags.c_contiguous:
+            expected[place] = np.asfortranarray(value, dtype=argument.dtype)
+        else:
+            expected[place] = np.ascontiguousarray(value, dtype=argument.dtype)
     return expected
 
 
 def from_bytes(data: bytes, like: Any) -> Any:
     """Returns an array of the dtype and shape of an argument."""
-    return np.frombuffer(data, dtype=like.dtype)[: like.size].reshape(like.shape).copy()
+    flat = np.frombuffer(data, dtype=like.dtype)[: like.size]
+    if like.flags.c_contiguous:
+        return flat.reshape(like.shape).copy()
+    return flat.reshape(like.shape, order="F").copy(order="F")

@@ -90,7 +90,7 @@ def tune_kernel(
     aims = _objectives(objective, objective_higher_is_better, objectives)
     if log:
         logging.basicConfig(filename=f"{kernel_name}{datetime.now():%Y%m%d-%H:%M:%S}.log", level=log)
-    values = {name: _plain(listed) for name, listed in tune_params.items()}
+    values = _values(tune_params)
     util.check_tune_params_list(values, observers, simulation_mode)
     honoured = known_observers.honoured(observers or ())
     if parallel:
@@ -155,7 +155,7 @@ def run_kernel(
     :raises RuntimeError: the kernel does not compile, or has a hazard; the message names the line
     """
     _refuse(lang, kernel_source, texmem_args)
-    tune_params = {name: _plain([value]) for name, value in params.items()}
+    tune_params = _values({name: [value] for name, value in params.items()})
     host = to_host(arguments)
     problem = Problem(
         kernel_name, kernel_source, problem_size, host, tune_params, [],
@@ -201,12 +201,29 @@ def _refuse(lang: Optional[str], kernel_source: Any, texmem_args: Any) -> None:
         source = read_source(kernel_source, {})
         if source and "__global__" not in source:
             raise NotImplementedError(
-                "the source has no `__global__` function: OpenCL, HIP without it, C and Fortran are not supported"
+                "the source has no `__global__` function: OpenCL, HIP without it, C and Fortran are not supported; pass "
+                "lang='CUDA' if an included file has the kernel"
             )
 
 
-def _plain(values: Sequence[Any]) -> List[Any]:
-    return [value.item() if isinstance(value, np.generic) else value for value in values]
+def _values(tune_params: Mapping[str, Sequence[Any]]) -> Dict[str, List[Any]]:
+    """Returns the different values of each parameter as Python's; raises TypeError or ValueError."""
+    found: Dict[str, List[Any]] = {}
+    for name, listed in tune_params.items():
+        if isinstance(listed, (str, bytes)) or not hasattr(listed, "__iter__"):
+            raise TypeError(f"the values of {name} are {listed!r}; give a list, such as [{listed!r}]")
+        texts: Dict[str, Any] = {}
+        for value in [value.item() if isinstance(value, np.generic) else value for value in listed]:
+            if not isinstance(value, (bool, int, float, str)):
+                raise TypeError(f"the value {value!r} of {name} is neither a number nor a text; use one of these")
+            macro = str(int(value)) if isinstance(value, bool) else str(value)
+            same = texts.setdefault(macro, value)
+            if type(same) is not type(value):
+                raise ValueError(f"the values {same!r} and {value!r} of {name} are the same macro; remove one")
+        if not texts:
+            raise ValueError(f"the parameter {name} has no values; give at least one")
+        found[name] = list(texts.values())
+    return found
 
 
 def _block_names(names: Optional[List[str]], tune_params: Mapping[str, Any]) -> List[str]:

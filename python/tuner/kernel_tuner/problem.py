@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
@@ -9,9 +11,15 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
 import numpy as np
 
 from . import restrictions, signature
+from .conversions import convert_arguments
 from .tables import Params
 
 _BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
+_INCLUDE = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]')
+
+
+class UnknownSignatureWarning(UserWarning):
+    """A kernel whose parameters are not found in the source."""
 
 
 @dataclass
@@ -32,11 +40,11 @@ class Problem:
     defines: Optional[Mapping[str, Any]] = None
 
     def __post_init__(self) -> None:
-        for name, values in self.tune_params.items():
+        if not self.kernel_name.strip():
+            raise ValueError("kernel_name is empty; give the name of a `__global__` function")
+        for name in self.tune_params:
             if not name.isidentifier():
                 raise ValueError(f"the parameter {name!r} is not an identifier; rename it")
-            if not values:
-                raise ValueError(f"the parameter {name} has no values; give at least one")
         names = self.block_size_names
         #: First valid configuration.
         self.first: Params = restrictions.first_configuration(self.tune_params, self.rules, names)
@@ -48,12 +56,23 @@ class Problem:
         #: Places of outputs that are not compared and begin without contents.
         self.scratch: Set[int] = set()
         self.first_source = read_source(self.kernel_source, self.first)
+        #: Source of that configuration with the files that it includes.
+        self.source = with_includes(self.first_source, self.kernel_source, self.compiler_options)
         self.parameters = self._parameters()
+        #: Arguments as the parameters take them.
+        self.passed = convert_arguments(self.parameters, self.arguments)
 
     def _parameters(self) -> List[signature.Parameter]:
-        parameters = signature.parameters_of(self.first_source, self.kernel_name)
+        try:
+            parameters = signature.parameters_of(self.source, self.kernel_name)
+        except ValueError:
+            if not signature.may_be_elsewhere(self.source, self.kernel_name):
+                raise
+            return self._unknown_parameters("is not found in the source or its included files")
         if len(parameters) != len(self.arguments):
             listed = ", ".join(each.text for each in parameters) or "none"
+            if any(re.fullmatch(r"[A-Za-z_]\w*", each.text) for each in parameters):
+                return self._unknown_parameters(f"has parameters by macros ({listed})")
             raise ValueError(
                 f"`{self.kernel_name}` takes {len(parameters)} arguments ({listed}) and {len(self.arguments)} are "
                 "given; give one for each, in order"
@@ -63,6 +82,14 @@ class Problem:
                 raise TypeError(f"argument {place} is a scalar and `{parameter.text}` is a pointer; pass an array")
         return parameters
 
+    def _unknown_parameters(self, why: str) -> List[signature.Parameter]:
+        """Returns parameters that fit the arguments: each array may be written."""
+        warnings.warn(
+            f"the kernel `{self.kernel_name}` {why}: all arrays count as outputs", UnknownSignatureWarning, stacklevel=4
+        )
+        arrays = [isinstance(argument, np.ndarray) for argument in self.arguments]
+        return [signature.Parameter(None, f"argument {at}", array, False, array) for at, array in enumerate(arrays)]
+
     def outputs(self) -> List[int]:
         """Returns the places of the arguments that the kernel may write."""
         return [
@@ -70,6 +97,30 @@ class Problem:
             for place, (parameter, argument) in enumerate(zip(self.parameters, self.arguments))
             if isinstance(argument, np.ndarray) and parameter.written and place not in self.unchanged
         ]
+
+
+def with_includes(source: str, kernel_source: Any, compiler_options: Sequence[str]) -> str:
+    """Returns a source with the texts of the files that it includes, as far as they are found."""
+    listed = kernel_source if isinstance(kernel_source, (list, tuple)) else [kernel_source]
+    files = [Path(each) for each in listed if isinstance(each, Path) or looks_like_a_filename(each)]
+    folders = [file.parent for file in files] + [Path(".")] + _include_folders(compiler_options)
+    texts: Dict[Path, str] = {}
+
+    def follow(text: str, beside: Sequence[Path]) -> None:
+        for name in _INCLUDE.findall(text):
+            file = next((folder / name for folder in [*beside, *folders] if (folder / name).is_file()), None)
+            if file is not None and file.resolve() not in texts:
+                texts[file.resolve()] = found = file.read_text(encoding="utf-8", errors="replace")
+                follow(found, [file.parent])
+
+    follow(source, [])
+    return "\n".join([*texts.values(), source])
+
+
+def _include_folders(options: Sequence[str]) -> List[Path]:
+    words = [word.strip() for word in options]
+    apart = [Path(after) for word, after in zip(words, words[1:]) if word in ("-I", "--include-path")]
+    return apart + [Path(word[2:]) for word in words if word.startswith("-I") and len(word) > 2]
 
 
 def read_source(kernel_source: Any, params: Params) -> str:

@@ -110,7 +110,7 @@ def valid_configurations(
     threads = Restriction(
         lambda params: math.prod(int(params[name]) for name in blocks) <= max_threads, "threads", reads=set(blocks)
     )
-    due: List[List[Restriction]] = [[] for _ in names]
+    due: List[List[Restriction]] = [[] for _ in names] or [[]]
     for rule in [threads, *rules]:
         reads = set(names) if rule.reads is None else rule.reads
         places = [place for place, name in enumerate(names) if name in reads]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # What follows an element that is written, or may be: a second subscript is not followed.
@@ -42,11 +42,40 @@ def parameters_of(source: str, kernel_name: str) -> List[Parameter]:
     text = _COMMENT.sub(" ", source)
     base = base_name(kernel_name)
     lists = [found for found in (_parameter_list(text, at.end(), base) for at in re.finditer("__global__", text)) if found is not None]
+    # A macro may stand for `__global__ void`.
+    lists = lists or _lists_of_definitions(text, base)
     if not lists:
         raise ValueError(_not_found(text, kernel_name))
     # A definition follows its declarations.
-    inside = lists[-1]
+    inside = _expanded(lists[-1], text)
     return [_parameter(each, text) for each in _split(inside) if each.strip() not in ("", "void")]
+
+
+def may_be_elsewhere(source: str, kernel_name: str) -> bool:
+    """Reports whether a kernel that is not found may come from an included file or from macros."""
+    text = _COMMENT.sub(" ", source)
+    included = re.search(r'(?m)^[ \t]*#[ \t]*include[ \t]*"', text) is not None
+    return included or "##" in text or re.search(rf"\b{re.escape(base_name(kernel_name))}\b", text) is not None
+
+
+def _macros(text: str) -> Dict[str, str]:
+    """Returns the bodies of the macros without arguments."""
+    return dict(re.findall(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\S.*)$", text.replace("\\\n", " ")))
+
+
+def _lists_of_definitions(text: str, base: str) -> List[str]:
+    """Returns the parameter lists of the function `base` after macros that stand for `__global__`."""
+    names = [name for name, body in _macros(text).items() if "__global__" in body]
+    places = [at.end() for name in names for at in re.finditer(rf"\b{re.escape(name)}\b", text)]
+    lists = [_parameter_list(text, at, base) for at in places]
+    return [inside for inside in lists if inside is not None]
+
+
+def _expanded(inside: str, text: str) -> str:
+    """Replaces macros in a parameter list by their bodies."""
+    # Only what holds whole parameters: names of types stay as they are.
+    whole = {name: body for name, body in _macros(text).items() if "," in body or len(body.split()) > 1 and "*" in body}
+    return _IDENTIFIER.sub(lambda word: whole.get(word[0], word[0]), inside)
 
 
 def _not_found(text: str, kernel_name: str) -> str:
@@ -62,11 +91,16 @@ def _parameter_list(text: str, at: int, base: str) -> Optional[str]:
     found = re.search(rf"\b{re.escape(base)}\s*\(", head)
     if found is None:
         return None
-    begin, depth = at + found.end(), 1
-    for place in range(begin, len(text)):
+    return _inside(text, at + found.end() - 1)
+
+
+def _inside(text: str, opening: int) -> Optional[str]:
+    """Returns the text between a parenthesis and the one that closes it."""
+    depth = 0
+    for place in range(opening, len(text)):
         depth += {"(": 1, ")": -1}.get(text[place], 0)
         if depth == 0:
-            return text[begin:place]
+            return text[opening + 1 : place]
     return None
 
 

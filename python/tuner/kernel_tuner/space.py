@@ -23,6 +23,8 @@ from .tables import Params
 PROBLEM = "script"
 _AXES = ("x", "y", "z")
 _DEFAULT_THREADS = 256
+# A vector of CUDA with its number of elements.
+_VECTOR = re.compile(r"\bu?(?:char|short|int|long|longlong|float|double)([1-4])\b")
 
 
 class UnusedParameterWarning(UserWarning):
@@ -50,6 +52,8 @@ class Export:
         self.folder.mkdir(parents=True, exist_ok=True)
         #: A further constraint, for configurations whose results are known.
         self.excluded: Optional[str] = None
+        #: Unordered writes of equal values are not a hazard.
+        self.same_value_writes = False
         self._complete = restrictions.completion(problem.tune_params, problem.rules, problem.block_size_names)
         self._derived: Dict[str, str] = {}
         self._constraints: List[Tuple[str, str]] = []
@@ -65,13 +69,11 @@ class Export:
         name: str = "space.yaml",
         configuration: Optional[Params] = None,
         problem_name: str = PROBLEM,
-        same_value_writes: bool = False,
     ) -> Path:
         """Writes the search space and returns its path.
 
         :param configuration: the only configuration of the space
         :param problem_name: name of the problem: spaces with other expected values have other names
-        :param same_value_writes: unordered writes of equal values are not a hazard
         """
         problem = self.problem
         lines = [
@@ -80,8 +82,9 @@ class Export:
             f"kernel: {quoted(signature.base_name(problem.kernel_name))}",
             "source: kernel.cu",
             f"problems: {{ {problem_name}: {{ }} }}",
-            "parameters:",
         ]
+        if problem.tune_params:
+            lines.append("parameters:")
         first = configuration or (reference.configuration if reference else None) or problem.first
         for key, values in problem.tune_params.items():
             listed = [first[key]] if configuration else values
@@ -100,7 +103,7 @@ class Export:
         lines += self._variables()
         lines += ["launches:", f"  - {{ {self._launch_keys()} }}"]
         lines += self._reference(reference)
-        lines += self._gate(reference, same_value_writes)
+        lines += self._gate(reference)
         lines += self._compile()
         path = self.folder / name
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -212,7 +215,7 @@ class Export:
     # Data
 
     def _write_arguments(self) -> None:
-        for place, argument in enumerate(self.problem.arguments):
+        for place, argument in enumerate(self.problem.passed):
             if isinstance(argument, np.ndarray):
                 save_array(self.folder / argument_file(place, argument), argument)
 
@@ -220,7 +223,7 @@ class Export:
         problem = self.problem
         changed = {*problem.outputs(), *(reference.values if reference else ())}
         lines = ["arguments:"] if problem.arguments else ["arguments: []"]
-        for place, argument in enumerate(problem.arguments):
+        for place, argument in enumerate(problem.passed):
             name = self.argument_name(place)
             where = f"argument {place}"
             kind = element_type(argument.dtype, where)
@@ -259,12 +262,17 @@ class Export:
 
     def _padded(self, name: str, value: Any) -> Any:
         """Returns constant data as large as the array in the source: Kernel Tuner sets its beginning."""
-        source = "\n".join(self._sources.values())
-        found = re.search(rf"__constant__[^;=]*\b{re.escape(name)}\s*((?:\[[0-9\s*+()-]+\])+)", source)
+        problem = self.problem
+        declared = re.search(rf"__constant__[^;=]*\b{re.escape(name)}\b", problem.source)
+        if declared is None and "##" not in problem.source:
+            raise ValueError(f"{name} in cmem_args is not a `__constant__` variable of the source; correct its name")
+        found = re.search(rf"__constant__([^;=]*)\b{re.escape(name)}\s*((?:\[[0-9\s*+()-]+\])+)", problem.source)
         if found is None:
             return value.ravel()
-        extents = re.findall(r"\[([^\]]+)\]", found[1])
-        size = math.prod(int(expressions.evaluate(extent, {})) for extent in extents)
+        extents = re.findall(r"\[([^\]]+)\]", found[2])
+        vector = re.search(_VECTOR, found[1])
+        lanes = int(vector[1]) if vector and value.dtype.kind != "c" else 1
+        size = lanes * math.prod(int(expressions.evaluate(extent, {})) for extent in extents)
         if value.size > size:
             raise ValueError(f"{name} in cmem_args has {value.size} elements and the source declares {size}; pass as many")
         padded = np.zeros(size, dtype=value.dtype)
@@ -364,16 +372,17 @@ class Export:
             return [f"reference: {{ source: reference.cu, {self._launch_keys()} }}"]
         files = []
         for place, value in reference.values.items():
+            value = value.view(self.problem.passed[place].dtype)
             file = f"expected_{place}{ending_of(value)}"
             save_array(self.folder / file, value)
             files.append(f"{self.argument_name(place)}: {quoted(file)}")
         return [f"reference: {{ values: {{ {', '.join(files)} }} }}"]
 
-    def _gate(self, reference: Optional[Reference], same_value_writes: bool) -> List[str]:
+    def _gate(self, reference: Optional[Reference]) -> List[str]:
         gate = ["deterministic: false"] if reference is not None and self._has_atomics() else []
         if reference is not None and reference.atol is not None:
             gate += [f"atol: {float(reference.atol)!r}", "rtol: 1.0e-5"]
-        if same_value_writes:
+        if self.same_value_writes:
             gate.append("same_value_writes: allow")
         return [f"gate: {{ {', '.join(gate)} }}"] if gate else []
 

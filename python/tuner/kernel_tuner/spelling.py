@@ -79,26 +79,35 @@ def scalar(value: Any) -> str:
 
 
 def scalar_value(value: Any, where: str) -> str:
-    """Formats the value of a scalar argument."""
+    """Formats the value of a scalar argument, of a struct by its fields."""
+    if isinstance(value, np.void):
+        fields = [f"{name}: {scalar_value(value[name], f'{name} of {where}')}" for name in value.dtype.names or ()]
+        return f"{{ {', '.join(fields)} }}"
+    if isinstance(value, np.ndarray):
+        return f"[{', '.join(scalar_value(each, where) for each in value.ravel())}]"
     item = value.item()
     if isinstance(item, complex):
         return f"[{item.real!r}, {item.imag!r}]"
+    if isinstance(item, float) and math.isinf(item) and value.dtype.itemsize < 8:
+        # The nearest number of a smaller type is infinite.
+        return "1.0e+300" if item > 0 else "-1.0e+300"
     if isinstance(item, float) and not math.isfinite(item):
         raise ValueError(f"{where} is {item}; pass it in an array")
     return scalar(item)
 
 
 def save_array(path: Path, value: Any) -> None:
-    """Writes an array: `.npy`, or its bytes where `.npy` has no element type of CUDA."""
+    """Writes an array as it is in memory: `.npy`, or its bytes where `.npy` has no element type of CUDA."""
     value = value if value.size else np.zeros(1, dtype=value.dtype)
     if path.suffix == ".npy":
-        np.save(path, value.ravel(), allow_pickle=False)
+        np.save(path, value.ravel(order="K"), allow_pickle=False)
     else:
-        value.ravel().tofile(path)
+        value.ravel(order="K").tofile(path)
 
 
 def ending_of(value: Any) -> str:
-    return ".bin" if value.dtype.kind == "c" else ".npy"
+    """Returns the ending of an array's file."""
+    return ".bin" if value.dtype.kind in "cV" else ".npy"
 
 
 def argument_file(place: int, argument: Any) -> str:

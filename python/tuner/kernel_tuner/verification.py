@@ -27,4 +27,6 @@ def call_verify(
         ) from error
     if correct is None:
         raise VerifyError(f"verify returned None for {dict(params)}; return True or False")
+    if getattr(correct, "size", 1) != 1:
+        raise VerifyError(f"verify returned an array for {dict(params)}; return True or False, such as numpy.allclose(...)")
     return bool(correct)
