@@ -368,6 +368,38 @@ def test_a_script_runs_unchanged_in_the_place_of_kernel_tuner(place):
     assert "`kernel_tuner.backends` is not offered" in done.stderr
 
 
+def test_names_of_kernel_tuner_are_there_or_say_why_not(vectors, place):
+    import tuner.kernel_tuner as package
+    from tuner.kernel_tuner import drop_in, file_utils, interface
+    from tuner.kernel_tuner.observers import amd, nvml
+
+    assert package.accuracy.TunablePrecision and package.searchspace.Searchspace and package.kernelbuilder.PythonKernel
+    assert "mls" in interface.strategy_map and "pso" in interface.strategy_map
+    results, _ = tune(SOURCE, vectors, strategy=interface.strategy_map["mls"], strategy_options={"max_fevals": 2})
+    assert len(results) == 2
+    absent = (package.tune_kernel_T1, file_utils.output_file_schema, nvml.get_nvml_gr_clocks, amd.AMDSMIObserver)
+    for missing in absent:
+        with pytest.raises(NotImplementedError):
+            missing("x")
+    (place / "t1.json").write_text('{"General": {}}')
+    with pytest.raises(ValueError, match="has no ConfigurationSpace, KernelSpecification"):
+        file_utils.get_input_file(place / "t1.json")
+    assert file_utils.get_input_file(place / "t1.json", validate=False) == {"General": {}}
+    finder = drop_in._Finder()
+    for name in drop_in._MISSING:
+        with pytest.raises(ModuleNotFoundError, match="not offered by tuner.kernel_tuner: "):
+            finder.create_module(finder.find_spec(f"kernel_tuner.{name}"))
+
+
+def test_the_environment_has_the_times_of_the_parts(vectors):
+    with pytest.warns(runs.IgnoredArgumentWarning, match="iterations has no effect"):
+        results, env = tune_kernel("vector_add", SOURCE, 1000, vectors, PARAMS, device="vgpu:a100", quiet=True, cache="c", iterations=3)
+    total = sum(env[f"total_{name}"] for name in util.TIMINGS)
+    assert total > 0 and env["overhead_time"] > 0
+    simulated, env = tune(SOURCE, vectors, cache="c", simulation_mode=True)
+    assert env["simulated_time"] == sum(row["benchmark_time"] for row in simulated) == env["total_benchmark_time"] > 0
+
+
 def test_a_kernel_is_a_function_and_device_arrays_change_in_place(vectors):
     from tuner.kernel_tuner.kernelbuilder import PythonKernel
 

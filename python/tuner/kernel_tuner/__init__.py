@@ -16,19 +16,23 @@ try:
 except ImportError as error:
     raise ImportError("tuner.kernel_tuner needs NumPy; type `pip install numpy`") from error
 
-from . import file_utils, observers, strategies, util
+from . import accuracy, file_utils, kernelbuilder, observers, searchspace, strategies, util
 from .integration import create_device_targets, store_results
-from .interface import run_kernel, tune_cache, tune_kernel
+from .interface import run_kernel, tune_cache, tune_kernel, tune_kernel_T1
 
 __all__ = [
     "__version__",
+    "accuracy",
     "create_device_targets",
     "file_utils",
+    "kernelbuilder",
     "observers",
     "run_kernel",
+    "searchspace",
     "store_results",
     "strategies",
     "tune_cache",
     "tune_kernel",
+    "tune_kernel_T1",
     "util",
 ]

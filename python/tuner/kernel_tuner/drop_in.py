@@ -13,6 +13,17 @@ from typing import Any, Optional, Sequence
 
 _NAME = "kernel_tuner"
 _OURS = "tuner.kernel_tuner"
+#: Why modules of Kernel Tuner have no counterpart.
+_MISSING = {
+    "backends": "the program drives the device",
+    "core": "the program compiles, checks and times kernels",
+    "energy": "power is measured by `tuner run --objective time,energy`",
+    "hyper": "the strategies have no hyperparameters",
+    "runners": "the program schedules the configurations",
+    "strategies.common": "strategies of a script are not supported",
+    "strategies.wrapper": "strategies of a script are not supported",
+    "utils": "directives (OpenACC, OpenMP) are not supported, kernels of CUDA only",
+}
 
 
 class MissingPackageWarning(UserWarning):
@@ -36,8 +47,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         except ModuleNotFoundError as error:
             if error.name != ours:
                 raise
+            why = _MISSING.get(spec.name[len(_NAME) + 1 :])
             raise ModuleNotFoundError(
-                f"`{spec.name}` is not offered by tuner.kernel_tuner; docs/how-to/from-kernel-tuner.md lists what is",
+                f"`{spec.name}` is not offered by tuner.kernel_tuner{f': {why}' if why else ''}; "
+                "docs/how-to/from-kernel-tuner.md lists what is",
                 name=spec.name,
             ) from None
 

@@ -24,6 +24,23 @@ _TIMINGS = {
 _SYSTEMS = {"linux": "Linux", "darwin": "Mac", "win32": "Windows"}
 
 
+def get_input_file(filepath: Union[str, Path], validate: bool = True) -> Dict[str, Any]:
+    """Reads a file of the format T1; raises ValueError if it has not its parts."""
+    document = json.loads(Path(filepath).read_text(encoding="utf-8"))
+    missing = [name for name in ("General", "ConfigurationSpace", "KernelSpecification") if name not in document]
+    if validate and missing:
+        raise ValueError(f"{filepath} is not a file of the format T1: it has no {', '.join(missing)}")
+    return dict(document)
+
+
+def _no_schema(*_: Any) -> Any:
+    """Raises NotImplementedError: the schemas are part of Kernel Tuner."""
+    raise NotImplementedError("schemas of T1 and T4 are not offered; those of Kernel Tuner describe the files that are written here")
+
+
+input_file_schema = output_file_schema = _no_schema
+
+
 def get_configuration_validity(error: Any) -> str:
     """Returns T4's word for the outcome of a configuration."""
     if not hasattr(error, "upper") or error not in ("ErrorConfig", "InvalidConfig", "CompilationFailedConfig", "RuntimeFailedConfig"):

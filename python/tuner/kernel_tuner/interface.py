@@ -17,7 +17,7 @@ import numpy as np
 from .. import tune
 from .._text import visible
 from . import cache as cache_files
-from . import limits, observers as known_observers, searches, util
+from . import limits, observers as known_observers, searches, strategies, util
 from .arguments import check_answer, to_host
 from .problem import Problem, read_source
 from .references import run_whole
@@ -25,6 +25,9 @@ from .restrictions import Restriction, count_configurations, read as read_restri
 from .runs import IgnoredArgumentWarning, Row, Session, add_metrics, run_session, tell_once, write_checked_reference
 from .space import Export
 
+#: Strategies by name.
+strategy_map = {name: strategies.Strategy(name) for name in (*searches.STRATEGIES, *searches.OTHERS)}
+_ITERATIONS = 7
 _LANGUAGES = ("CUDA", "CUPY", "NVCUDA", "PYCUDA")
 
 
@@ -52,7 +55,7 @@ def tune_kernel(
     compiler_options: Optional[Sequence[str]] = None,
     defines: Optional[Mapping[str, Any]] = None,
     log: Optional[int] = None,
-    iterations: int = 7,
+    iterations: int = _ITERATIONS,
     block_size_names: Optional[List[str]] = None,
     quiet: bool = False,
     strategy: Any = None,
@@ -93,6 +96,8 @@ def tune_kernel(
     values = _values(tune_params)
     util.check_tune_params_list(values, observers, simulation_mode)
     honoured = known_observers.honoured(observers or ())
+    if iterations != _ITERATIONS:
+        tell_once(IgnoredArgumentWarning, "iterations has no effect: the number of samples follows from their spread")
     if parallel:
         tell_once(IgnoredArgumentWarning, "parallel has no effect: configurations are always compiled concurrently")
     search = searches.choose(strategy, strategy_options, seed)
@@ -168,6 +173,11 @@ def run_kernel(
         if outputs is None:
             raise RuntimeError(f"{kernel_name}: {row['verdict']}: {row['detail']}")
     return [value if place not in outputs else outputs[place] for place, value in enumerate(host)]
+
+
+def tune_kernel_T1(*_: Any, **__: Any) -> Any:
+    """Raises NotImplementedError: `tuner import` reads files of the format T1."""
+    raise NotImplementedError("tune_kernel_T1 is not offered; `tuner import FILE` writes the search space of a T1 file")
 
 
 def tune_cache(
@@ -303,6 +313,7 @@ def _simulate(
         raise ValueError(f"simulation_mode: the cache file {path} does not exist; correct cache")
     data = cache_files.read_cache(path, open_cache=False)
     results: List[Row] = []
+    started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="tuner-") as folder:
         kept = cache_files.filtered(data, tune_params, rules)
         file = cache_files.write_closed(Path(folder) / "cache.json", kept)
@@ -321,9 +332,11 @@ def _simulate(
             strategy=search.strategy, seed=search.seed, db=Path(folder) / "simulated.db", on_event=receive,
             progress=False,
         )  # fmt: skip
-    env = {"device_name": data["device_name"], "simulated_time": 0.0, "interrupted": run.interrupted}
+    parts = ("compile_time", "verification_time", "benchmark_time")
+    simulated = sum(row[name] for row in results for name in parts)
+    env = {"device_name": data["device_name"], "simulated_time": simulated, "interrupted": run.interrupted}
     _show_best(results, aims, tune_params, metrics, env, quiet)
-    return results, env
+    return results, util.get_total_timings(results, env, 1000 * (time.perf_counter() - started))
 
 
 def _finish(
@@ -340,7 +353,7 @@ def _finish(
     seconds = time.perf_counter() - session.started
     name = session.problem.kernel_name
     limits.summarize(name, env["device_name"], session.results, env.get("best_config"), seconds)
-    return session.results, util.get_total_timings(session.results, env, 0.0)
+    return session.results, util.get_total_timings(session.results, env, 1000 * seconds)
 
 
 def _show_best(

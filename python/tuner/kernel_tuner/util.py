@@ -316,13 +316,14 @@ def get_thread_block_dimensions(params: Mapping[str, Any], block_size_names: Opt
 
 
 def get_total_timings(results: Sequence[Mapping[str, Any]], env: Dict[str, Any], overhead_time: float) -> Dict[str, Any]:
-    """Adds the sums of the results' timings to the environment."""
+    """Adds the sums of the results' timings to the environment, and what remains of `overhead_time`; milliseconds."""
     for name in TIMINGS:
         if any(name not in row for row in results):
             return env
     for name in TIMINGS:
         env[f"total_{name}"] = sum(row[name] for row in results)
-    env["overhead_time"] = overhead_time
+    remaining = overhead_time + env.get("simulated_time", 0.0)
+    env["overhead_time"] = remaining - sum(env[f"total_{name}"] for name in TIMINGS)
     return env
 
 
