@@ -93,7 +93,7 @@ def tune_kernel(
     aims = _objectives(objective, objective_higher_is_better, objectives)
     if log:
         logging.basicConfig(filename=f"{kernel_name}{datetime.now():%Y%m%d-%H:%M:%S}.log", level=log)
-    values = _values(tune_params)
+    values = _values(tune_params, with_macros=not simulation_mode)
     util.check_tune_params_list(values, observers, simulation_mode)
     honoured = known_observers.honoured(observers or ())
     if iterations != _ITERATIONS:
@@ -216,18 +216,21 @@ def _refuse(lang: Optional[str], kernel_source: Any, texmem_args: Any) -> None:
             )
 
 
-def _values(tune_params: Mapping[str, Sequence[Any]]) -> Dict[str, List[Any]]:
-    """Returns the different values of each parameter as Python's; raises TypeError or ValueError."""
+def _values(tune_params: Mapping[str, Sequence[Any]], with_macros: bool = True) -> Dict[str, List[Any]]:
+    """Returns the different values of each parameter as Python's; raises TypeError or ValueError.
+
+    :param with_macros: values become macros, so that 1 and True are the same
+    """
     found: Dict[str, List[Any]] = {}
     for name, listed in tune_params.items():
         if isinstance(listed, (str, bytes)) or not hasattr(listed, "__iter__"):
             raise TypeError(f"the values of {name} are {listed!r}; give a list, such as [{listed!r}]")
-        texts: Dict[str, Any] = {}
+        texts: Dict[Any, Any] = {}
         for value in [value.item() if isinstance(value, np.generic) else value for value in listed]:
             if not isinstance(value, (bool, int, float, str)):
                 raise TypeError(f"the value {value!r} of {name} is neither a number nor a text; use one of these")
             macro = str(int(value)) if isinstance(value, bool) else str(value)
-            same = texts.setdefault(macro, value)
+            same = texts.setdefault(macro if with_macros else (macro, type(value)), value)
             if type(same) is not type(value):
                 raise ValueError(f"the values {same!r} and {value!r} of {name} are the same macro; remove one")
         if not texts:
