@@ -196,6 +196,22 @@ def test_a_source_function_may_read_parameters_in_any_way(vectors, generate):
     assert seen == [1, 2, 1, 2, 1, 2] and len(results) == 6
 
 
+def test_a_source_function_is_called_for_what_it_reads(vectors):
+    calls = []
+
+    def generate(p):
+        calls.append(p["block_size_x"])
+        if p["block_size_x"] == 256 and p["u"] == 9:
+            raise OSError("disk")
+        return SOURCE.replace("block_size_x", str(p["block_size_x"]))
+
+    params = {"block_size_x": [64, 128, 256], "u": list(range(10))}
+    limit = {"strategy": "random_sample", "strategy_options": {"max_fevals": 2}}
+    results, _ = tune(generate, vectors, params, lang="CUDA", restrictions=["u < 9"], **limit)
+    assert len(results) == 2 and sorted(set(calls)) == [64, 128, 256] and len(calls) < 16
+    refused(ValueError, r"the source function raises OSError \(disk\).*'u': 9", vectors, source=generate, params=params, lang="CUDA")
+
+
 def test_definitions_may_be_formatted_texts(vectors):
     source = SOURCE.replace("block_size_x", "BLOCK")
     results, _ = tune(source, vectors, defines={"BLOCK": lambda p: f"({p['block_size_x']})"})

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import restrictions, signature
 from .conversions import convert_arguments
-from .tables import Params
+from .tables import Params, Reader
 
 _BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 _INCLUDE = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]')
@@ -128,7 +128,8 @@ def read_source(kernel_source: Any, params: Params) -> str:
     if isinstance(kernel_source, (list, tuple)):
         kernel_source = kernel_source[0]
     if callable(kernel_source):
-        text = kernel_source(dict(params))
+        # What records the reads of a function is passed as it is.
+        text = kernel_source(params if isinstance(params, Reader) else dict(params))
         if not isinstance(text, str):
             raise TypeError(f"the source function returned {type(text).__name__} for {params}; return the source text")
         return text

@@ -138,7 +138,8 @@ class Export:
         """Writes the different sources that a function returns, numbered."""
         problem = self.problem
         tune_params = problem.tune_params
-        tree = tables.grow(lambda params: read_source(generate, params), tune_params, self._complete)
+        source = expressions.named(lambda params: read_source(generate, params), "the source function")
+        tree = tables.grow(source, tune_params, self._complete)
         files: Dict[str, int] = {}
         for leaf in tables.leaves(tree):
             leaf.result = files.setdefault(leaf.result, len(files))
