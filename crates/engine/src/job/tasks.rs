@@ -356,6 +356,18 @@ pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     });
     if let Some(reference) = &kernel.reference {
         texts.push(reference.hash.to_string());
+        // It is compiled with the macros of the default configuration, which decide its result where it
+        // mentions them.
+        let derived = spec
+            .derived
+            .iter()
+            .any(|(name, _)| reference.mentions(name));
+        let decides =
+            |parameter: &&tuner_space::Parameter| derived || reference.mentions(&parameter.name);
+        for parameter in spec.parameters.iter().filter(decides) {
+            let value = parameter.values.get(parameter.default as usize);
+            texts.push(format!("{}={value:?}", parameter.name));
+        }
     }
     let terms = spec.terms.as_ref().map(Expr::text);
     texts.push(format!("{:?} {terms:?}", spec.gate));
