@@ -125,8 +125,8 @@ fn panel(canvas: &mut Canvas, [x, y]: [f64; 2], title: &str, series: &[&Series],
     let floor = early.fold(1.0, f64::min).min(0.9);
     let floor = (floor * 10.0).floor() / 10.0;
     let (right, bottom) = (x + PANEL.0, y + PANEL.1);
-    let across = Scale::log((axis.low, axis.high), (x, right));
-    let down = Scale::linear((floor, 1.0), (bottom, y));
+    let across = Scale::log(axis.low..axis.high, x..right);
+    let down = Scale::linear(floor..1.0, bottom..y);
     canvas.text("bold", (x, y - 6.0), "start", title);
     for score in down.marks(10) {
         let height = down.position(score);

@@ -29,9 +29,11 @@ impl Fragments {
             fresh
         };
         for i in body.instructions.iter().filter(|i| is_product(i)) {
-            let count = if i.opcode == "wgmma" { 2 } else { 1 };
-            for operand in i.operands.iter().take(count) {
-                if matches!(operand, Operand::Vector(_) | Operand::Reg(_)) {
+            // A single register of a product is a descriptor.
+            let product = i.opcode == "wgmma";
+            let fragments = i.operands.iter().take(1 + usize::from(product));
+            for operand in fragments {
+                if matches!(operand, Operand::Vector(_)) || !product {
                     let mut named = Vec::new();
                     registers(operand, &mut named);
                     named.into_iter().for_each(|reg| {
@@ -151,7 +153,11 @@ impl<'a> Lower<'a> {
                 "only 16-bit types may be transposed".to_owned(),
             ));
         }
-        let (fragments_d, fragments_a) = (self.fragment_numbers(od), self.fragment_numbers(oa));
+        let fragments_d = self.fragment_numbers(od);
+        let fragments_a = match in_registers {
+            true => self.fragment_numbers(oa),
+            false => Vec::new(),
+        };
         let op = Wgmma {
             form,
             columns,
