@@ -2,6 +2,7 @@
 
 mod shadow;
 mod trace;
+mod variables;
 
 use ::vgpu::{
     Arch, Arg, BlockOrder, BlockSet, BufferId, Checks, GlobalMemory, HazardKind, Launch, Module,
@@ -21,6 +22,8 @@ use tuner_judge::session::{
 };
 use tuner_kernel::compile::DiskCache;
 use tuner_predict::{Forecaster, resident_blocks};
+pub(crate) use variables::other_size;
+use variables::SetVariable;
 
 tuner_core::with_defaults! {
     /// Limits of one session.
@@ -59,6 +62,8 @@ pub struct VirtualGpu {
     kept: Option<(Arc<str>, Vec<Vec<u8>>)>,
     /// Variables at the first run since the last reset.
     found: Option<(Arc<str>, Vec<Vec<u8>>)>,
+    /// Variables that were set since the last reset.
+    set: Vec<SetVariable>,
 }
 
 impl VirtualGpu {
@@ -78,6 +83,7 @@ impl VirtualGpu {
             shadow_values: false,
             kept: None,
             found: None,
+            set: Vec::new(),
         }
     }
 
@@ -139,21 +145,6 @@ impl VirtualGpu {
         module
     }
 
-    /// Restores the kept values of a module's variables at its first run since the last reset.
-    fn place_variables(&mut self, code: &Code, module: &Module) -> Result<(), Judgement> {
-        if find_values(&self.found, code).is_some() {
-            return Ok(());
-        }
-        if let Some(values) = find_values(&self.kept, code) {
-            let set = module.set_variables(&mut self.memory, values);
-            set.map_err(|error| no_room(&error))?;
-        }
-        let now = module.variables(&mut self.memory);
-        let now = now.map_err(|error| no_room(&error))?;
-        self.found = Some((Arc::clone(&code.ptx), now));
-        Ok(())
-    }
-
     fn arguments(&self, run: &Run<'_>) -> Vec<Arg> {
         let address = |index: usize| {
             let slot = run.slots.get(index).copied().flatten()?;
@@ -211,38 +202,12 @@ impl VirtualGpu {
     }
 }
 
-/// Builds the judgement for a variable whose size differs from that in the space.
-pub(crate) fn other_size(name: &str, given: u64, size: u64) -> Judgement {
-    Judgement::new(
-        Verdict::LaunchFailed,
-        format!(
-            "the variable `{name}` has {size} bytes in the template, and the space gives {given}: \
-             see to its type and shape under `variables`"
-        ),
-    )
-}
-
-/// Returns the values that belong to this code.
-fn find_values<'a>(
-    values: &'a Option<(Arc<str>, Vec<Vec<u8>>)>,
-    code: &Code,
-) -> Option<&'a [Vec<u8>]> {
-    let (text, values) = values.as_ref()?;
-    Arc::ptr_eq(text, &code.ptx).then_some(values)
-}
-
-fn no_room(error: &::vgpu::MemoryError) -> Judgement {
-    Judgement::new(
-        Verdict::OutOfMemory,
-        format!("variables of the module: {error}"),
-    )
-}
-
 impl Session for VirtualGpu {
     fn reset(&mut self) {
         self.memory = GlobalMemory::new(self.limits.memory_bytes.min(self.arch.memory_bytes));
         self.buffers.clear();
         self.found = None;
+        self.set.clear();
     }
 
     fn forget_variables(&mut self) {
@@ -251,26 +216,15 @@ impl Session for VirtualGpu {
     }
 
     fn restore_variables(&mut self, code: &Code) -> Result<(), Judgement> {
-        let Some(found) = find_values(&self.found, code).filter(|found| !found.is_empty()) else {
-            return Ok(());
-        };
-        let found = found.to_vec();
-        let module = self.module(code, None)?;
-        let set = module.set_variables(&mut self.memory, &found);
-        set.map_err(|error| no_room(&error))
+        variables::restore(self, code)
     }
 
     fn keep_variables(&mut self, code: &Code) -> Result<bool, Judgement> {
-        let Some(found) = find_values(&self.found, code).filter(|found| !found.is_empty()) else {
-            return Ok(false);
-        };
-        let found = found.to_vec();
-        let module = self.module(code, None)?;
-        let now = module.variables(&mut self.memory);
-        let now = now.map_err(|error| no_room(&error))?;
-        let differs = now != found;
-        self.kept = Some((Arc::clone(&code.ptx), now));
-        Ok(differs)
+        variables::keep(self, code)
+    }
+
+    fn set_variable(&mut self, code: &Code, name: &str, bytes: &[u8]) -> Result<bool, Judgement> {
+        variables::set(self, code, name, bytes)
     }
 
     fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Judgement> {
@@ -339,24 +293,6 @@ impl Session for VirtualGpu {
         Some(self.memory.address(*buffer))
     }
 
-    fn set_variable(&mut self, code: &Code, name: &str, bytes: &[u8]) -> Result<bool, Judgement> {
-        let module = self.module(code, None)?;
-        self.place_variables(code, &module)?;
-        let set = module.set_variable(&mut self.memory, name, bytes);
-        let size = set.map_err(|error| no_room(&error))?;
-        let Some(size) = size else {
-            return Ok(false);
-        };
-        if size != bytes.len() as u64 {
-            return Err(other_size(name, bytes.len() as u64, size));
-        }
-        // Later runs begin with these values.
-        let now = module.variables(&mut self.memory);
-        let now = now.map_err(|error| no_room(&error))?;
-        self.found = Some((Arc::clone(&code.ptx), now));
-        Ok(true)
-    }
-
     fn trace(
         &mut self,
         run: &Run<'_>,
@@ -368,7 +304,7 @@ impl Session for VirtualGpu {
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
         let module = self.module(run.code, None)?;
         launchable(self.arch, &module, run)?;
-        self.place_variables(run.code, &module)?;
+        variables::place(self, run.code, &module)?;
         let (launch, own) = self.launch(run);
         let report =
             vgpu::launch(&module, &mut self.memory, self.arch, &launch).map_err(|error| {

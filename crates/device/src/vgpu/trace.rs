@@ -1,6 +1,7 @@
 //! Traces the bytes that blocks access, by executing only the instructions that decide this.
 
-use super::{VirtualGpu, hazard, launchable, no_room, refused};
+use super::variables::{self, no_room};
+use super::{VirtualGpu, hazard, launchable, refused};
 use std::sync::Arc;
 use tuner_core::judgement::Judgement;
 use tuner_judge::session::{
@@ -16,7 +17,7 @@ pub(super) fn trace(
 ) -> Result<TraceResult, Judgement> {
     let module = gpu.module(run.code, None)?;
     launchable(gpu.arch, &module, run)?;
-    gpu.place_variables(run.code, &module)?;
+    variables::place(gpu, run.code, &module)?;
     let loads = matches!(request, TraceRequest::Loads(_));
     let roots = match loads {
         true => Roots::Accesses,
