@@ -50,7 +50,7 @@ fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64], seed: u64) -> V
     }
     let columns = argument.shape.last().copied().unwrap_or(1).clamp(1, count);
     let rows = count / columns;
-    let mut starts = vec![count / 2, count.saturating_sub(POINT_ELEMENTS), 0];
+    let mut starts = borders(&argument.shape, count);
     let far = OVERFLOWS.iter().map(|bytes| bytes / size);
     starts.extend(far.chain(OVERFLOWS).filter(|element| *element < count));
     let fixed = starts.len();
@@ -80,6 +80,25 @@ fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64], seed: u64) -> V
             .min((start / columns + 1) * columns)
     };
     starts.into_iter().map(|start| start..end(start)).collect()
+}
+
+/// Returns the elements that a sample of any size needs: the middle, the end, then the last and the
+/// first index of each extent, the innermost first.
+fn borders(shape: &[u64], count: u64) -> Vec<u64> {
+    // The last element alone: blocks that leave a remainder out end just before it.
+    let mut starts = vec![count / 2, count.saturating_sub(POINT_ELEMENTS), count - 1];
+    let (mut ends, mut stride) = (Vec::new(), 1u64);
+    for extent in shape.iter().rev().copied().filter(|extent| *extent > 1) {
+        // The other indices are those of the middle.
+        let at = count / 2 / stride % extent;
+        let first = (count / 2).saturating_sub(at * stride);
+        starts.push((first + (extent - 1) * stride).min(count - 1));
+        ends.push(first);
+        stride = stride.saturating_mul(extent);
+    }
+    starts.push(0);
+    starts.extend(ends);
+    starts
 }
 
 /// Returns first elements of the tiles at the near and the far corner, for tiles of 2^k and 3 * 2^k
