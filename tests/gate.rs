@@ -2,6 +2,7 @@
 
 mod proof;
 mod sampled;
+mod timed_size;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,11 +1,13 @@
 //! Closure of a sample: the blocks whose results its blocks read.
 
+use super::conflicts::can_order_blocks;
 use super::coverage::{Costs, Coverage, Sample};
 use super::verify::{Gate, Stop};
 use super::writers::{by_slot, writing};
 use crate::session::{AccessTrace, Blocks, Slot, SlotRange, TraceRequest, TraceResult};
 use std::collections::BTreeSet;
 use tuner_core::plan::Role;
+use tuner_core::record::Verdict;
 
 /// Multiple of the sample limit that interdependent blocks may cost.
 const LINKED_FACTOR: u64 = 4;
@@ -78,7 +80,8 @@ impl Gate<'_> {
                 let mut writing = writing.map(|block| block.block);
                 if writer < reader {
                     blocks[writer].extend(writing);
-                } else if writing.any(|block| !blocks[reader].contains(&block)) {
+                } else if let Some(other) = writing.find(|at| !blocks[reader].contains(at)) {
+                    self.reject_unordered(other)?;
                     return Ok(Closure::Unknown(
                         "blocks of one launch read one another's results".to_owned(),
                     ));
@@ -93,6 +96,19 @@ impl Gate<'_> {
         }
         sample.blocks = blocks.into_iter().map(Vec::from_iter).collect();
         Ok(Closure::Closed(sample, spent))
+    }
+
+    /// Rejects a candidate whose sampled blocks read what block `other` of the same launch stores,
+    /// unless something may order them.
+    fn reject_unordered(&mut self, other: u64) -> Result<(), Stop> {
+        if can_order_blocks(&self.plan.code.ptx) {
+            return Ok(());
+        }
+        let detail = format!(
+            "race: blocks of one launch read what its block {other} stores, and nothing orders them              (problem {})",
+            self.plan.problem
+        );
+        Err(self.reject(Verdict::Race, detail))
     }
 
     /// Returns the blocks of a launch that write any of these bytes, traced or from the coverage.

@@ -8,6 +8,7 @@
 
 use super::adversarial::Data;
 use super::closure::Closure;
+use super::conflicts::{can_order_blocks, first_conflict};
 use super::judge::hole_detail;
 use super::naive::{compared, without_padding};
 use super::points::{Point, choose_points};
@@ -21,11 +22,14 @@ use crate::session::{
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
-use tuner_core::plan::{Code, PlanLaunch, PlanReference, Role};
+use tuner_core::plan::{Code, Plan, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 
 /// Maximum lane instructions for tracing one launch: a few seconds of one core.
 const TRACE_LIMIT: u64 = 1 << 32;
+
+/// Maximum memory for a list of all stores of a launch, bytes, estimated from one block.
+const STORES_LIMIT: u64 = 1 << 29;
 
 /// Blocks that represent a problem.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +39,8 @@ pub(super) struct Sample {
     /// Elements of each output that can be compared: the sample contains all blocks that write them
     /// and all blocks that those depend on.
     pub(super) elements: Vec<Vec<Range<u64>>>,
+    /// Those of an in-out buffer that no block writes.
+    pub(super) untouched: Vec<Vec<Range<u64>>>,
     /// Blocks depend on one another, so only `elements` can be compared, not everything that the
     /// sample writes.
     pub(super) linked: bool,
@@ -56,7 +62,7 @@ pub(super) struct Coverage {
     /// Blocks of each launch that write a point, for each point.
     writers: Vec<Vec<Vec<u64>>>,
     /// Stores of all blocks of each launch; `None` if there are too many to list, or if no block
-    /// can depend on another.
+    /// can read what another stores.
     pub(super) stores: Vec<Option<Vec<BlockTrace>>>,
     /// Reason why an unwritten element may go unnoticed.
     unknown: Option<String>,
@@ -95,7 +101,12 @@ impl Gate<'_> {
         }
         if !linked {
             let chosen = self.choose_blocks(&coverage, coverage.points.len(), costs);
-            return Ok(chosen.into_sample(linked));
+            let sample = chosen.into_sample(linked);
+            if reads_results(self.plan) {
+                // The closure rejects blocks that read what another block stores.
+                self.close(&coverage, sample.clone(), slots, costs)?;
+            }
+            return Ok(sample);
         }
         self.closed_sample(&coverage, slots, costs)
     }
@@ -192,11 +203,9 @@ impl Gate<'_> {
         let mut unknown = None;
         let mut written: BTreeSet<Slot> = BTreeSet::new();
         for number in 0..plan.launches.len() {
-            let mut traced = TraceResult::Refused(String::new());
-            if linked {
-                // Which blocks wrote what a sampled block reads is asked again and again.
-                traced = self.trace_all(number, slots, TraceRequest::AllStores)?;
-            }
+            // All stores show two blocks that store to one byte, and later which blocks wrote what
+            // a sampled block reads.
+            let mut traced = self.trace_all(number, slots, TraceRequest::AllStores)?;
             let listed = matches!(traced, TraceResult::Done(_));
             if !listed {
                 traced = self.trace_all(number, slots, TraceRequest::Stores(&watched))?;
@@ -214,8 +223,10 @@ impl Gate<'_> {
                     written.extend(&trace.written);
                     self.check_trace(&trace, slots)?;
                     let all = std::mem::take(&mut trace.blocks);
+                    self.check_conflicts(&all, slots)?;
                     traces.push(writing(&all, &watched));
-                    stores.push(listed.then_some(all));
+                    let kept = listed && (linked || reads_results(plan));
+                    stores.push(kept.then_some(all));
                 }
                 TraceResult::Refused(why) => {
                     unknown.get_or_insert(format!(
@@ -229,7 +240,7 @@ impl Gate<'_> {
         self.check_holes(slots, unknown.as_ref())?;
         let points = points.iter().zip(&watched);
         let (points, writers) = points
-            .map(|(point, range)| with_writers(plan, point, range, &traces))
+            .flat_map(|(point, range)| with_writers(plan, point, range, &traces))
             .unzip();
         Ok(Coverage {
             points,
@@ -257,6 +268,12 @@ impl Gate<'_> {
             return Ok(TraceResult::Refused(format!(
                 "its addresses alone take {blocks} blocks of {each} lane instructions"
             )));
+        }
+        if let (TraceResult::Done(trace), TraceRequest::AllStores) = (&first, request) {
+            let bytes: usize = trace.blocks.iter().map(BlockTrace::bytes).sum();
+            if (bytes as u64).saturating_mul(blocks) > STORES_LIMIT {
+                return Ok(TraceResult::Refused("it has too many stores".to_owned()));
+            }
         }
         match first {
             TraceResult::Done(_) => self.trace_some(number, slots, Blocks::All, request),
@@ -331,6 +348,34 @@ impl Gate<'_> {
         Ok(())
     }
 
+    /// Rejects a candidate of which two blocks of one launch store to one byte, unless something may
+    /// order them.
+    fn check_conflicts(
+        &mut self,
+        stores: &[BlockTrace],
+        slots: &[Option<Slot>],
+    ) -> Result<(), Stop> {
+        let ptx = &self.plan.code.ptx;
+        // A trace has no values, so equal ones cannot be told from others.
+        if self.plan.gate.same_value_writes || can_order_blocks(ptx) {
+            return Ok(());
+        }
+        let Some(conflict) = first_conflict(stores) else {
+            return Ok(());
+        };
+        let Some(index) = slots.iter().position(|slot| *slot == Some(conflict.slot)) else {
+            return Ok(());
+        };
+        let argument = &self.plan.arguments[index];
+        let [one, two] = conflict.blocks;
+        let element = conflict.byte / argument.element.size() as u64;
+        let detail = format!(
+            "race: blocks {one} and {two} both store to element {element} of `{}`, and nothing              orders them (problem {})",
+            argument.name, self.plan.problem
+        );
+        Err(self.reject(Verdict::Race, detail))
+    }
+
     /// Rejects a candidate that leaves elements unwritten. A launch without a trace may fill holes.
     fn check_holes(
         &mut self,
@@ -367,6 +412,7 @@ impl Gate<'_> {
         let mut chosen = BlockChoice {
             blocks: vec![Vec::new(); launches],
             elements: vec![Vec::new(); self.plan.compared().count()],
+            untouched: vec![Vec::new(); self.plan.compared().count()],
             points: 0,
             cost: 0,
         };
@@ -394,12 +440,23 @@ impl Gate<'_> {
                 blocks.extend(new);
                 blocks.sort_unstable();
             }
-            let elements = &mut chosen.elements[point.output];
-            *elements = union(elements, std::slice::from_ref(&point.elements));
+            let elements = std::slice::from_ref(&point.elements);
+            let known = &mut chosen.elements[point.output];
+            *known = union(known, elements);
+            if writers.iter().all(Vec::is_empty) {
+                let untouched = &mut chosen.untouched[point.output];
+                *untouched = union(untouched, elements);
+            }
             chosen.points += 1;
         }
         chosen
     }
+}
+
+/// Reports whether a kernel may read a buffer that it writes without an error: of in-out buffers
+/// alone the contents are defined.
+fn reads_results(plan: &Plan) -> bool {
+    plan.of_role(Role::Inout).next().is_some()
 }
 
 /// Returns the blocks of `all` that `old` lacks; both are sorted.
@@ -416,6 +473,7 @@ pub(super) struct BlockChoice {
     /// Sorted, for each launch.
     blocks: Vec<Vec<u64>>,
     elements: Vec<Vec<Range<u64>>>,
+    untouched: Vec<Vec<Range<u64>>>,
     /// Number of points.
     points: usize,
     /// Lane instructions of the blocks.
@@ -427,6 +485,7 @@ impl BlockChoice {
         Sample {
             blocks: self.blocks,
             elements: self.elements,
+            untouched: self.untouched,
             linked,
             uncomparable: None,
         }

@@ -6,7 +6,7 @@ use super::expected_output::Rule;
 use super::naive::{Kernel, POISON_RUN, first_poisoned, without_padding};
 use super::oracle::Oracle;
 use super::proof;
-use super::ranges::{changed, outside};
+use super::ranges::{changed, outside, union};
 use super::rounding::{RoundedRuns, output_of};
 use super::sampling::{HARD_WORK_MAX, WorkBudget, affordable, compared_max, thin, work_max};
 use super::spread::{FurtherRuns, precision};
@@ -35,14 +35,16 @@ impl Gate<'_> {
         // For all outputs first: a reference kernel replaces the buffers.
         let initial = self.references.inputs(&self.keyed, data);
         let mut written = Vec::with_capacity(pass.outputs.len());
-        for (index, contents) in &pass.outputs {
+        for (number, (index, contents)) in pass.outputs.iter().enumerate() {
             let argument = &self.plan.arguments[*index];
             written.push(match (&initial[*index], &pass.elements) {
-                (_, Some(elements)) => elements[written.len()].clone(),
-                // The correct values of elements that a sample did not write are unknown.
+                (_, Some(elements)) => elements[number].clone(),
+                // An element that only blocks outside the sample write keeps its value; a chosen
+                // one that keeps it must.
                 (Some(before), None) if pass.sampled => {
                     let bytes = self.bytes_of(contents)?;
-                    changed(before, &bytes, argument.element.size())
+                    let changed = changed(before, &bytes, argument.element.size());
+                    union(&changed, pass.chosen.get(number).map_or(&[], Vec::as_slice))
                 }
                 (Some(_), None) => all_of(argument),
                 (None, None) => self.written(*index, contents, pass)?,

@@ -8,6 +8,7 @@
 pub mod adversarial;
 pub mod compare;
 mod closure;
+mod conflicts;
 mod coverage;
 mod demands;
 mod expected;
@@ -21,6 +22,7 @@ mod naive;
 mod on_device;
 pub mod oracle;
 mod outputs;
+mod partial;
 mod pattern;
 mod points;
 mod proof;

@@ -3,16 +3,16 @@
 
 use super::adversarial::Data;
 use super::compare;
+use super::conflicts::updates_atomically;
 use super::expected_output::Rule;
 use super::oracle::OracleError;
+use super::partial::PartialReference;
 use super::ranges::{changed, outside, overlap, union};
-use super::sampling::{self, COMPARED_MAX, thin};
-use super::tiling::{Tiling, spread};
+use super::sampling;
+use super::tiling::Tiling;
 use super::verify::{Gate, Pass, Stop};
-use super::writers::PointWriters;
 use crate::session::{Blocks, Order, Run, RunReport, Slot};
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
@@ -22,53 +22,13 @@ use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role
 /// Elements of a reference kernel's output that are compared with float64 at each of three places.
 const PROVEN_ELEMENTS: u64 = 2048;
 
-/// A reference kernel on one problem.
-#[derive(Debug, Clone, Default)]
-pub(super) struct PartialReference {
-    /// One buffer for each output; only the known elements are valid.
-    pub(super) outputs: Arc<Vec<Vec<u8>>>,
-    /// Known elements of each output, ascending.
-    known: Vec<Vec<Range<u64>>>,
-    /// The blocks that ran.
-    pub(super) blocks: BTreeSet<u64>,
-    /// Lane instructions of the first block; `None` if it did not end.
-    cost: Option<u64>,
-    /// Warp instructions that the first block was allowed.
-    allowed: u64,
-    /// Distribution of each output over the blocks; `None` if their results cannot be separated.
-    tilings: Vec<Option<Tiling>>,
-    /// Blocks that write the points of an output without a known tiling.
-    writers: BTreeMap<usize, Vec<PointWriters>>,
-    /// The kernel was compared with float64.
-    proven: bool,
-}
-
-impl PartialReference {
-    /// Returns up to `most` blocks that write points among these elements of an output.
-    fn writing(&self, number: usize, elements: &[Range<u64>], most: u64) -> BTreeSet<u64> {
-        let mut blocks = BTreeSet::new();
-        for point in self.writers.get(&number).into_iter().flatten() {
-            let wanted = !overlap(std::slice::from_ref(&point.elements), elements).is_empty();
-            // An element with only some of its blocks would be incomplete, so a point's blocks are
-            // added together.
-            if wanted && (blocks.len() + point.blocks.len()) as u64 <= most {
-                blocks.extend(&point.blocks);
-            }
-        }
-        blocks
-    }
-
-    /// Returns the memory of the outputs.
-    pub(super) fn bytes(&self) -> u64 {
-        self.outputs.iter().map(|output| output.len() as u64).sum()
-    }
-}
-
 /// The reference of a plan, if it is a kernel.
 pub(super) struct Kernel<'a> {
     pub(super) code: &'a Code,
     pub(super) launch: &'a PlanLaunch,
     pub(super) oracle: Option<&'a str>,
+    /// Several blocks may contribute to one element, by atomics.
+    pub(super) shared: bool,
 }
 
 impl<'a> Kernel<'a> {
@@ -85,6 +45,7 @@ impl<'a> Kernel<'a> {
             code,
             launch,
             oracle: oracle.as_deref(),
+            shared: updates_atomically(&code.ptx),
         })
     }
 }
@@ -141,26 +102,12 @@ impl Gate<'_> {
         };
         let most = (self.demands.reference_sample_limit() / cost.max(1)).max(1);
         let mut naive = naive;
-        let blocks = match naive.tilings.get(number).copied().flatten() {
-            Some(tiling) => {
-                let mut blocks = spread(&tiling.blocks(&thin(written, COMPARED_MAX, 1)), most);
-                // The comparison with float64 needs elements at fixed positions, which the sample
-                // may lack.
-                if let (Some(_), false) = (kernel.oracle, naive.proven) {
-                    blocks.extend(tiling.blocks(&places(tiling.count)));
-                }
-                blocks
-            }
-            None => {
-                if let Entry::Vacant(unknown) = naive.writers.entry(number) {
-                    // Once for all candidates: a trace covers all blocks of the grid.
-                    unknown.insert(self.trace_reference(data, &kernel, number)?);
-                }
-                naive.writing(number, written, most)
-            }
-        };
+        let wanted = (number, written, pass);
+        let blocks = self.reference_blocks(data, &kernel, &mut naive, wanted, most)?;
         let naive = self.further_blocks(data, &kernel, naive, blocks)?;
-        let known = overlap(&naive.known[number], written);
+        let known = plan.compared().nth(number);
+        let known = known.map(|argument| naive.final_elements(number, argument, kernel.shared));
+        let known = overlap(&known.unwrap_or_default(), written);
         let outputs = Arc::clone(&naive.outputs);
         self.references.keep_part(&self.keyed, data, naive);
         Ok((!known.is_empty()).then_some((outputs, known)))
@@ -274,7 +221,7 @@ impl Gate<'_> {
             ..PartialReference::default()
         };
         // With atomics several blocks may contribute to one element, which a tiling cannot express.
-        let shared = work.atomics > 0;
+        let shared = kernel.shared || work.atomics > 0;
         self.learn(data, &mut naive, &slots)?;
         for (argument, known) in self.plan.compared().zip(&naive.known) {
             let tiling = Tiling::learn(
@@ -300,6 +247,11 @@ impl Gate<'_> {
         let total = kernel.launch.blocks();
         blocks.retain(|block| *block < total && !naive.blocks.contains(block));
         if !blocks.is_empty() {
+            if kernel.shared {
+                // What blocks of two runs add to one element cannot be merged.
+                blocks.append(&mut naive.blocks);
+                naive.known.clear();
+            }
             let list = Blocks::Some(blocks.iter().copied().collect());
             let (_, slots) = self.run_naive(data, kernel, list, None)?;
             self.learn(data, &mut naive, &slots)?;
@@ -441,7 +393,7 @@ pub(super) fn without_padding(argument: &PlanArgument, ranges: Vec<Range<u64>>) 
 }
 
 /// Returns the two ends and the middle of an output: an element of an oracle costs a sum.
-fn places(count: u64) -> Vec<Range<u64>> {
+pub(super) fn places(count: u64) -> Vec<Range<u64>> {
     let some = count.min(PROVEN_ELEMENTS);
     [0, (count - some) / 2, count - some]
         .map(|start| start..start + some)

@@ -30,6 +30,8 @@ pub fn recheck(
             slots: vec![None; plan.arguments.len()],
             sampled: false,
             elements: None,
+            chosen: Vec::new(),
+            untouched: Vec::new(),
             uncomparable: None,
             budget_exhausted: None,
         };

@@ -5,7 +5,7 @@ use super::bounded_cache::BoundedCache;
 use super::coverage::Coverage;
 use super::expected::ExpectedValues;
 use super::keys::{DataKey, KeyedPlan};
-use super::naive::PartialReference;
+use super::partial::PartialReference;
 pub use super::oracle::caching::Progress;
 use super::oracle::caching::{Means, keeping};
 use super::oracle::{self, Oracle, OracleError, Tensor};

@@ -2,7 +2,8 @@
 
 use super::adversarial::Data;
 use super::compare::Comparison;
-use super::naive::{Kernel, PartialReference};
+use super::naive::Kernel;
+use super::partial::PartialReference;
 use super::oracle::OracleError;
 use super::spread::{FurtherRuns, MAX_ROUNDED_RUNS, ROUNDED_RUNS, precision, shadow_error_type};
 use super::verify::{Gate, Stop};
@@ -190,8 +191,12 @@ impl Gate<'_> {
             _ if run.whole => return Ok(true),
             None => Blocks::All,
             Some(blocks) => {
-                let missing = blocks.difference(&run.naive.blocks);
-                Blocks::Some(missing.copied().collect())
+                let missing: Vec<u64> = blocks.difference(&run.naive.blocks).copied().collect();
+                match kernel.shared && !missing.is_empty() {
+                    // What blocks of two runs add to one element cannot be merged.
+                    true => Blocks::Some(blocks.iter().copied().collect()),
+                    false => Blocks::Some(missing),
+                }
             }
         };
         if missing == Blocks::Some(Vec::new()) {
@@ -219,6 +224,9 @@ impl Gate<'_> {
             }
             Err(error) => return Err(error),
         };
+        if kernel.shared {
+            run.naive.known.clear();
+        }
         match arithmetic {
             Arithmetic::Rounded(_) => self.learn(data, &mut run.naive, &slots)?,
             Arithmetic::WithShadowValues => {

@@ -10,6 +10,7 @@
 use super::Verified;
 use super::adversarial::Data;
 use super::compare::Comparison;
+use super::conflicts::updates_atomically;
 use super::coverage::{Costs, Sample};
 pub use super::demands::{Demands, OUTPUT_LIMIT};
 pub use super::evidence::{Evidence, add_new};
@@ -70,6 +71,10 @@ pub(super) struct Pass {
     pub(super) sampled: bool,
     /// Elements of each output that can be compared; `None` if all written elements can.
     pub(super) elements: Option<Vec<Vec<Range<u64>>>>,
+    /// Elements of each output that a sample was chosen for; all blocks that write them ran.
+    pub(super) chosen: Vec<Vec<Range<u64>>>,
+    /// Those of an in-out buffer that no block writes.
+    pub(super) untouched: Vec<Vec<Range<u64>>>,
     /// Reason why nothing can be compared.
     pub(super) uncomparable: Option<String>,
     /// Reason why a block was abandoned before its end, if one was.
@@ -272,12 +277,17 @@ impl Gate<'_> {
         let sample = self.sample.as_ref().filter(|_| sampled);
         let linked = sample.filter(|sample| sample.linked);
         let uncomparable = sample.and_then(|sample| sample.uncomparable.clone());
+        let of_sample = |list: fn(&Sample) -> &Vec<Vec<Range<u64>>>| {
+            sample.map_or_else(Vec::new, |sample| list(sample).clone())
+        };
         Ok(Pass {
             work,
             outputs,
             slots,
             sampled,
             elements: linked.map(|sample| sample.elements.clone()),
+            chosen: of_sample(|sample| &sample.elements),
+            untouched: of_sample(|sample| &sample.untouched),
             uncomparable: exhausted.clone().or(uncomparable),
             budget_exhausted: exhausted,
         })
@@ -402,7 +412,9 @@ impl Gate<'_> {
         }
         let costs = Costs {
             blocks: &costs,
-            atomics: reports.iter().any(|report| uses_atomics(&report.work)),
+            // Also of blocks that did not run: only some blocks may meet atomics.
+            atomics: updates_atomically(&plan.code.ptx)
+                || reports.iter().any(|report| uses_atomics(&report.work)),
         };
         let mut sample = self.draw_sample(data, slots, &costs)?;
         if sample.uncomparable.is_some() {

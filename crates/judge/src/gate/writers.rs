@@ -45,12 +45,11 @@ impl Gate<'_> {
             return Ok(Vec::new());
         }
         let traces = [trace.blocks];
-        let found = points.iter().zip(&watched).map(|(point, range)| {
-            let (point, mut writers) = with_writers(plan, point, range, &traces);
-            PointWriters {
-                elements: point.elements,
-                blocks: writers.swap_remove(0),
-            }
+        let found = points.iter().zip(&watched);
+        let found = found.flat_map(|(point, range)| with_writers(plan, point, range, &traces));
+        let found = found.map(|(point, mut writers)| PointWriters {
+            elements: point.elements,
+            blocks: writers.swap_remove(0),
         });
         Ok(found.collect())
     }
@@ -75,16 +74,48 @@ pub(super) fn watched_points(
     points.iter().filter_map(bytes).collect()
 }
 
-/// Pairs each point with the blocks of each launch that write its first element, and shortens it to
-/// the part that the same blocks write: each of its elements may belong to another block.
+/// A part of a point, with the blocks of each launch that write it.
+pub(super) type PartWriters = (Point, Vec<Vec<u64>>);
+
+/// Pairs a point with the blocks of each launch that write its first element, and shortens it to
+/// the part that the same blocks write: each of its elements may belong to another block. Parts of
+/// an in-out buffer that no block writes follow: they keep their values, which may be wrong.
 pub(super) fn with_writers(
     plan: &Plan,
     point: &Point,
     watched: &SlotRange,
     traces: &[Vec<BlockTrace>],
-) -> (Point, Vec<Vec<u64>>) {
-    let size = plan.compared().nth(point.output);
-    let size = size.map_or(1, |argument| argument.element.size() as u64);
+) -> Vec<PartWriters> {
+    let Some(argument) = plan.compared().nth(point.output) else {
+        return Vec::new();
+    };
+    let size = argument.element.size() as u64;
+    let mut parts: Vec<PartWriters> = Vec::new();
+    let mut rest = watched.clone();
+    while rest.bytes.start < rest.bytes.end {
+        let (end, writers) = first_part(&rest, size, traces);
+        let length = ((end - rest.bytes.start) / size).max(1);
+        let start = rest.bytes.start / size;
+        if parts.is_empty() || writers.iter().all(Vec::is_empty) {
+            let elements = start..start + length;
+            let output = point.output;
+            parts.push((Point { output, elements }, writers));
+        }
+        if argument.role != Role::Inout {
+            break;
+        }
+        rest.bytes.start += length * size;
+    }
+    parts
+}
+
+/// Returns the blocks of each launch that write the first element of `size` bytes, and the end of the
+/// bytes that the same blocks write.
+fn first_part(
+    watched: &SlotRange,
+    size: u64,
+    traces: &[Vec<BlockTrace>],
+) -> (u64, Vec<Vec<u64>>) {
     let first = watched.bytes.start..watched.bytes.start + size;
     let mut end = watched.bytes.end;
     let mut writers = vec![Vec::new(); traces.len()];
@@ -105,10 +136,7 @@ pub(super) fn with_writers(
             }
         }
     }
-    let length = (end - watched.bytes.start) / size;
-    let elements = point.elements.start..point.elements.start + length.max(1);
-    let output = point.output;
-    (Point { output, elements }, writers)
+    (end, writers)
 }
 
 /// Returns the blocks that write any of these bytes, with those of their stores that do.
