@@ -82,6 +82,22 @@ pub fn destinations(i: &Instruction<'_>) -> Vec<Reg> {
     all
 }
 
+/// Returns the number that stands for the carry flag (`CC.CF`) among the registers of a function.
+pub fn carry_flag(body: &Body<'_>) -> Reg {
+    Reg(body.registers.len() as u32)
+}
+
+/// Reports whether an instruction adds the carry flag.
+pub fn reads_carry(i: &Instruction<'_>) -> bool {
+    matches!(i.opcode, "addc" | "subc" | "madc")
+}
+
+/// Reports whether an instruction sets the carry flag.
+pub fn sets_carry(i: &Instruction<'_>) -> bool {
+    matches!(i.opcode, "add" | "sub" | "mad" | "addc" | "subc" | "madc")
+        && i.modifiers.contains(&"cc")
+}
+
 /// Returns the operands that an instruction reads, except its guard.
 pub fn sources<'i, 'a>(i: &'i Instruction<'a>) -> &'i [Operand<'a>] {
     let skipped = usize::from(!destinations(i).is_empty() || sinks_result(i));
@@ -95,7 +111,9 @@ fn sinks_result(i: &Instruction<'_>) -> bool {
 /// Finds the registers that a thread may read before it has written them, and the values computed
 /// from them.
 pub fn find_undefined(body: &Body<'_>) -> MaybeUndefined {
-    let effects: Vec<Effects> = body.instructions.iter().map(effects).collect();
+    let carry = carry_flag(body);
+    let effects = body.instructions.iter().map(|i| effects(i, carry));
+    let effects: Vec<Effects> = effects.collect();
     let Some(blocks) = blocks(body, &effects).map(live) else {
         return MaybeUndefined::default();
     };
@@ -154,13 +172,21 @@ struct Flow<'f, 'a> {
     shared: bool,
 }
 
+/// Returns the registers that an instruction sets, the carry flag included.
+fn destinations_with(i: &Instruction<'_>, carry: Reg) -> Vec<Reg> {
+    let mut all = destinations(i);
+    all.extend(sets_carry(i).then_some(carry));
+    all
+}
+
 /// Returns the registers that an instruction needs, and those that it sets in any case.
-fn effects(i: &Instruction<'_>) -> Effects {
+fn effects(i: &Instruction<'_>, carry: Reg) -> Effects {
     let mut needs = Vec::new();
     sources(i).iter().for_each(|o| registers(o, &mut needs));
+    needs.extend(reads_carry(i).then_some(carry));
     needs.extend(i.guard.map(|(reg, _)| reg));
     let sets = match i.guard {
-        None => destinations(i),
+        None => destinations_with(i, carry),
         Some(_) => Vec::new(),
     };
     Effects { needs, sets }
@@ -181,7 +207,7 @@ impl Flow<'_, '_> {
             .enumerate()
             .map(|(number, block)| (block.range.start, number))
             .collect();
-        let mut entering = vec![Set::new(body.registers.len()); blocks.len()];
+        let mut entering = vec![Set::new(body.registers.len() + 1); blocks.len()];
         entering[0] = seeds;
         let mut reached = HashSet::from([0]);
         let mut open: Vec<usize> = vec![0];
@@ -211,7 +237,7 @@ impl Flow<'_, '_> {
         let needs = self.effects[at].needs.iter();
         let computed =
             !FROM_MEMORY.contains(&i.opcode) && needs.into_iter().any(|r| undefined.has(*r));
-        for reg in destinations(i) {
+        for reg in destinations_with(i, carry_flag(self.body)) {
             if guard || computed || loaded {
                 undefined.add(reg);
             } else if i.guard.is_none() {
@@ -234,7 +260,7 @@ impl Flow<'_, '_> {
             }
         }
         for (at, i) in body.instructions.iter().enumerate() {
-            if destinations(i)
+            if destinations_with(i, carry_flag(body))
                 .iter()
                 .any(|reg| found.registers.contains_key(reg))
             {

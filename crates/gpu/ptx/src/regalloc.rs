@@ -146,7 +146,8 @@ fn block(
     range: Range<usize>,
 ) -> Block {
     let code = &body.instructions;
-    let set = || Set::new(body.registers.len());
+    // One more: the carry flag ([`super::definedness::carry_flag`]).
+    let set = || Set::new(body.registers.len() + 1);
     let (mut needs, mut sets, live_out) = (set(), set(), set());
     for effect in &effects[range.clone()] {
         let Effects {

@@ -56,6 +56,23 @@ fn a_loop_carried_register_is_undefined_in_the_first_iteration_only() {
 }
 
 #[test]
+fn a_carry_flag_that_no_instruction_set_is_watched() {
+    let (registers, instructions) =
+        watched("mov.u32 %r1, 1;\naddc.u32 %r2, %r1, 0;\nst.global.u32 [%rd1], %r2;");
+    // Behind the 17 registers of the function, of which 0 to 7 are `%r`.
+    assert!(registers.contains(&2) && registers.len() == 2, "{registers:?}");
+    assert_eq!(instructions, [2, 3]);
+    let set = "mov.u32 %r1, 1;\nadd.cc.u32 %r3, %r1, 1;\naddc.cc.u32 %r2, %r1, 0;\n\
+               addc.u32 %r4, %r2, %r3;\nst.global.u32 [%rd1], %r4;";
+    assert_eq!(watched(set), (vec![], vec![]));
+    let (registers, _) = watched(
+        "mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 add.cc.u32 %r3, %r1, 1;\n\
+         addc.u32 %r2, %r1, 0;\nst.global.u32 [%rd1], %r2;",
+    );
+    assert!(registers.contains(&2), "{registers:?}");
+}
+
+#[test]
 fn a_load_defines_its_destination_whatever_its_address() {
     let (registers, instructions) =
         watched("ld.global.u32 %r1, [%rd2];\nst.global.u32 [%rd1], %r1;");

@@ -4,7 +4,7 @@ use super::program::{Inst, NONE, Op, Program};
 use super::{Lower, WATCHED};
 use crate::counters::Class;
 use ptx::ast::{Instruction, Operand, Reg};
-use ptx::definedness::{MaybeUndefined, destinations, sources};
+use ptx::definedness::{MaybeUndefined, destinations, reads_carry, sets_carry, sources};
 use ptx::intent::registers;
 use std::collections::HashMap;
 
@@ -94,6 +94,7 @@ impl Watch {
 #[derive(Debug, Default)]
 pub(super) struct Watching {
     numbers: HashMap<Reg, u32>,
+    carry: Watched,
 }
 
 impl Watching {
@@ -128,7 +129,12 @@ impl Watching {
 impl<'a> Lower<'a> {
     /// Begins to watch the registers of a function. In a called function they become undefined at
     /// each call.
-    pub(super) fn watch_registers(&mut self, found: &MaybeUndefined, entry: bool) -> Watching {
+    pub(super) fn watch_registers(
+        &mut self,
+        found: &MaybeUndefined,
+        carry: Reg,
+        entry: bool,
+    ) -> Watching {
         let first = self.program.watched;
         let count = found.registers.len() as u32;
         self.program.watched += count;
@@ -144,8 +150,10 @@ impl<'a> Lower<'a> {
             self.program.watch(self.program.code.len() - 1, watch);
         }
         let numbers = found.registers.iter().map(|(reg, n)| (*reg, first + n));
+        let numbers: HashMap<Reg, u32> = numbers.collect();
         Watching {
-            numbers: numbers.collect(),
+            carry: numbers.get(&carry).copied(),
+            numbers,
         }
     }
 
@@ -161,6 +169,8 @@ impl<'a> Lower<'a> {
         let mut watch = Watch::new(self.rule(i, watching));
         let set = destinations(i);
         watch.destinations = set.iter().filter_map(|r| watching.number(*r)).collect();
+        let carry = watching.carry.filter(|_| sets_carry(i));
+        watch.destinations.extend(carry);
         let guard = i.guard.and_then(|(reg, _)| watching.number(reg));
         let deciding = deciding(i, watching);
         // An undefined guard of an instruction that only computes makes its result undefined.
@@ -234,6 +244,11 @@ impl<'a> Lower<'a> {
             "prmt" | "bfi" | "shf" => packed(read, watching),
             "mov" if matches!(read, [Operand::Vector(_)]) => packed(read, watching),
             "cvt" if read.len() > 1 => packed(read, watching),
+            _ if reads_carry(i) => {
+                let mut read = watching.list_numbers(read);
+                read.extend(watching.carry);
+                Rule::Any(read)
+            }
             _ => any(),
         }
     }
