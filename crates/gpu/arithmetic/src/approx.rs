@@ -18,7 +18,7 @@
 //! | `tanh.approx.f16`, `.bf16` | absolute 2^-10.987, 2^-8 |
 //! | `rcp.approx.ftz.f64`, `rsqrt.approx.f64` | the upper 32 bits of the result; relative 2^-20 |
 
-use super::double;
+use super::{Round, double};
 use super::half::Half;
 use super::single::{self, NAN_BITS, canonical};
 
@@ -122,15 +122,28 @@ pub fn div_full(a: f32, b: f32) -> f32 {
 }
 
 /// `sin.approx.f32`; NaN for an infinite argument.
+///
+/// As the hardware has it, the argument is first divided by 2π in single precision. The error is
+/// below 2^-20.9 in [-π, π] (PTX ISA) and grows with the argument beyond.
 #[inline(always)]
 pub fn sin(x: f32) -> f32 {
-    reduced_sine(x, quarter_turns(x))
+    let turns = turns(x);
+    // The product of a subnormal number loses bits; its sine is the number.
+    if x.abs() < f32::MIN_POSITIVE { x } else { sin_turns(turns) }
 }
 
-/// `cos.approx.f32`; NaN for an infinite argument.
+/// `cos.approx.f32`; NaN for an infinite argument. Its error is that of [`sin`].
 #[inline(always)]
 pub fn cos(x: f32) -> f32 {
-    reduced_cosine(quarter_turns(x))
+    cos_turns(turns(x))
+}
+
+/// Divides an angle by 2π as the assembler does before `MUFU.SIN`: `FMUL.RZ` by the single next to
+/// 1/(2π).
+#[inline(always)]
+fn turns(x: f32) -> f32 {
+    const INVERSE_TURN: f32 = f32::from_bits(0x3e22_f983);
+    single::mul(x, INVERSE_TURN, Round::Rz)
 }
 
 /// Sine of an angle in whole turns, as the hardware unit computes it after `sin.approx` divided by
@@ -198,30 +211,6 @@ fn quarters_of_turns(x: f32) -> ReducedAngle {
     };
     let shifted = wide + MAGIC;
     let t = (wide - (shifted - MAGIC)) * std::f64::consts::FRAC_PI_2;
-    let quadrant = shifted.to_bits() as u32;
-    ReducedAngle { quadrant, t }
-}
-
-/// Returns the nearest multiple of π/2 (modulo 2^32) and the remainder.
-///
-/// π/2 has two parts, so that the remainder is accurate to 2^-30 up to |x| = 2^27. Beyond, the ISA
-/// gives no bound, and the remainder only stays finite.
-#[inline(always)]
-fn quarter_turns(x: f32) -> ReducedAngle {
-    const MAGIC: f64 = 6_755_399_441_055_744.0;
-    const HIGH: f64 = f64::from_bits(0x3ff9_21fb_5000_0000);
-    const LOW: f64 = 1.589_325_477_352_819_6e-8;
-    let wide = f64::from(x);
-    // Beyond 2^51 the magic number no longer rounds: wrap such arguments first.
-    let wide = if wide.abs() < 2_251_799_813_685_248.0 {
-        wide
-    } else {
-        wide * 0.0
-    };
-    let shifted = wide * std::f64::consts::FRAC_2_PI + MAGIC;
-    let turns = shifted - MAGIC;
-    let t = (wide - turns * HIGH) - turns * LOW;
-    let t = if t.abs() < 0.8 { t } else { t * 0.0 };
     let quadrant = shifted.to_bits() as u32;
     ReducedAngle { quadrant, t }
 }
