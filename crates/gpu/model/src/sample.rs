@@ -135,6 +135,10 @@ pub fn trace(
     template: &Launch,
     together: u64,
 ) -> Result<Sampled, LaunchError> {
+    let template = &Launch {
+        plain_numbers: true,
+        ..template.clone()
+    };
     let allocated = memory.allocated();
     // The launch itself reports a grid without blocks as an error.
     let [x, y, _] = template.grid.map(|extent| u64::from(extent.max(1)));

@@ -131,7 +131,8 @@ impl Work<'_> {
                 self.arch.sm_count,
                 each,
                 self.arch.max_threads_per_sm / 32,
-            ),
+            )
+            .with_plain_numbers(launch.plain_numbers),
             params: self.params.clone(),
             globals: self.globals.clone(),
             variables: Mutex::default(),

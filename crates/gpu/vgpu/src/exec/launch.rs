@@ -159,6 +159,9 @@ pub struct Launch {
     pub shared_fill: u32,
     /// Initial value of the clocks that kernels read.
     pub clock: u64,
+    /// `%smid` is 0 and `%warpid` is the warp's index in its block, as the executor of SASS has
+    /// them: both are compared. Else they are drawn.
+    pub plain_numbers: bool,
     /// All blocks are resident at once and may wait for each other (`grid.sync()`).
     pub cooperative: bool,
     /// Global memory accesses to report, block by block.
@@ -204,6 +207,7 @@ impl Launch {
             depth: Depth::Whole,
             shared_fill: 0,
             clock: 0,
+            plain_numbers: false,
             cooperative: false,
             watch: None,
             rounding: None,

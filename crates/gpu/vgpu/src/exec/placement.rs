@@ -20,6 +20,8 @@ pub(super) struct Placement {
     numbers: Permutation,
     /// Warps that a multiprocessor holds.
     warps: u32,
+    /// Nothing is drawn: one multiprocessor, and warps in the order of their blocks.
+    plain: bool,
 }
 
 /// Returns the range of multiprocessor numbers (`%nsmid`) of a GPU with `count` multiprocessors.
@@ -56,17 +58,29 @@ impl Placement {
             slot_count,
             numbers: shuffled(2, multiprocessor_numbers(multiprocessors).into()),
             warps,
+            plain: false,
         }
+    }
+
+    /// Draws no numbers of multiprocessors and warps, if `plain`.
+    pub(super) fn with_plain_numbers(self, plain: bool) -> Placement {
+        Placement { plain, ..self }
     }
 
     /// Returns `%smid` of a block.
     pub(super) fn multiprocessor(&self, block: u64) -> u32 {
+        if self.plain {
+            return 0;
+        }
         let slot = self.slots.apply(block % self.slot_count);
         self.numbers.apply(slot % self.multiprocessors) as u32
     }
 
     /// Returns `%warpid` of a warp in a block of `warps_of_block` warps.
     pub(super) fn warp(&self, block: u64, warp: u32, warps_of_block: u32) -> u32 {
+        if self.plain {
+            return warp;
+        }
         let slot = self.slots.apply(block % self.slot_count);
         // The first warp number is drawn per multiprocessor; blocks on it then have consecutive
         // ranges, so that resident warps have distinct numbers.
