@@ -345,7 +345,12 @@ impl ProofOutcome {
         if decides && proof.compared == Some(Compared::Whole) {
             return Self::Whole;
         }
-        Self::NotMade(format!("{NOT_PROVEN}{}", proof.detail))
+        let why = match proof.detail.as_str() {
+            // A sample that passed needs no detail.
+            "" => "a whole run of the timed problem takes more than the budget of a proof",
+            detail => detail,
+        };
+        Self::NotMade(format!("{NOT_PROVEN}{why}"))
     }
 }
 

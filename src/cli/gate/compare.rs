@@ -3,7 +3,8 @@
 use super::sources::{GateData, ShippedConfig};
 use super::{Args, Comparison, Line, Outcome};
 use crate::cli::CliError;
-use tuner_core::record::{ConfigValues, LeaderboardRow, Measurement, Verdict};
+use tuner_core::judgement::Judgement;
+use tuner_core::record::{Compared, ConfigValues, LeaderboardRow, Measurement, Verdict};
 use tuner_core::statistics::ratio_of_medians;
 use tuner_engine::job::Prepared;
 use tuner_engine::{Judged, Rounds, Task};
@@ -113,6 +114,7 @@ impl Gate<'_> {
         line.verdict = Some(shipped.verdict());
         line.max_error = shipped.found.judgement.max_error;
         line.compared = shipped.found.judgement.compared;
+        line.unproven = missing_proof(&shipped.found.judgement);
         let record = found
             .record
             .as_ref()
@@ -252,5 +254,17 @@ fn figures(rounds: &Rounds, sm_busy: Option<f64>) -> Option<Figures> {
         spill_bytes: best.compilation.as_ref().map(|facts| facts.spill_bytes),
         registers: best.compilation.as_ref().map(|facts| facts.registers),
         sm_busy,
+    })
+}
+
+/// Returns the reason why results that passed are not proven on the whole timed problem.
+fn missing_proof(judgement: &Judgement) -> Option<String> {
+    let compared = judgement.compared?;
+    if !judgement.is_ok() || compared == Compared::Whole {
+        return None;
+    }
+    Some(match judgement.detail.as_str() {
+        "" => compared.describe().to_owned(),
+        detail => format!("{} ({detail})", compared.describe()),
     })
 }

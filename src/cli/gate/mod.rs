@@ -157,6 +157,9 @@ struct Line {
     max_error: Option<f64>,
     /// Kind of comparison of the shipped configuration's results at the timed size.
     compared: Option<Compared>,
+    /// Reason why the timed problem was not run whole and compared.
+    #[serde(skip)]
+    unproven: Option<String>,
     shipped_us_p50: Option<f64>,
     shipped_us_p90: Option<f64>,
     #[serde(serialize_with = "optional_config")]

@@ -49,6 +49,11 @@ pub(super) fn tell(answer: &Answer) {
         say!("{what}: {} {}: {}", line.kernel, line.problem, line.detail);
     }
     for line in &answer.problems {
+        if let (Outcome::Passed, Some(why)) = (line.outcome, &line.unproven) {
+            say!("note: {} {}: passed without a proof: {why}", line.kernel, line.problem);
+        }
+    }
+    for line in &answer.problems {
         for change in line.changes.iter().flatten() {
             say!(
                 "changed since it was shipped: {} {}: {change}",

@@ -56,6 +56,18 @@ fn a_proof_that_could_not_be_made_leaves_the_verdict_and_says_why() {
 }
 
 #[test]
+fn a_proof_beyond_its_budget_says_so() {
+    let unproven = Judgement {
+        compared: Some(Compared::Sampled),
+        ..Judgement::new(Verdict::Ok, "")
+    };
+    let ProofOutcome::NotMade(why) = ProofOutcome::from_judgement(&unproven) else {
+        panic!("nothing was proven");
+    };
+    assert!(why.contains("takes more than the budget"), "{why}");
+}
+
+#[test]
 fn a_hang_or_a_trap_of_the_kernel_is_its_fault() {
     for verdict in [Verdict::Timeout, Verdict::Crashed] {
         let hazard = Hazard {

@@ -76,7 +76,6 @@ fn provenance(entry: &Entry) -> Json {
         "version": env!("CARGO_PKG_VERSION"),
         "problem": entry.best.problem,
         "timing": entry.best.timing,
-        "compared": entry.best.compared,
         "driver": entry.driver,
         "commit": entry.best.commit,
         "dirty": entry.best.dirty,
@@ -92,6 +91,8 @@ fn line(candidate: &StoredTrial) -> Json {
         Some(_) => {
             line.insert("time".to_owned(), json!(mean_ms(trial)));
             line.insert("times".to_owned(), json!(samples_ms(trial)));
+            // Each candidate was compared in its own way; Kernel Tuner keeps unknown keys.
+            line.insert("compared".to_owned(), json!(trial.judgement.compared));
         }
         None => {
             let verdict = trial.judgement.verdict;

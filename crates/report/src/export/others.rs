@@ -4,7 +4,7 @@ use super::ExportError;
 use serde_json::{Map, Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::escape;
-use tuner_core::record::ConfigValues;
+use tuner_core::record::{Compared, ConfigValues};
 use tuner_core::value::Value;
 
 /// Writes a Kernel Launcher wisdom file (`wisdom.cpp`): one header line, then one line for each
@@ -51,7 +51,7 @@ pub fn wisdom(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
 /// # Errors
 /// Nothing to export.
 pub fn triton(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
-    let mut timed: Vec<(&ConfigValues, [f64; 3])> = judged
+    let mut timed: Vec<(&ConfigValues, [f64; 3], Option<Compared>)> = judged
         .iter()
         .filter_map(|candidate| {
             let time = candidate.trial.measurement.as_ref()?;
@@ -64,6 +64,7 @@ pub fn triton(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportErr
             Some((
                 &candidate.trial.config,
                 [time.p50.as_millis(), at(0.2), at(0.8)],
+                candidate.trial.judgement.compared,
             ))
         })
         .collect();
@@ -73,12 +74,17 @@ pub fn triton(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportErr
     timed.sort_by(|a, b| a.1[0].total_cmp(&b.1[0]).then_with(|| a.0.cmp(b.0)));
     let configs: Vec<Json> = timed
         .iter()
-        .map(|(config, timings)| json!([triton_config(config), timings]))
+        .map(|(config, timings, _)| json!([triton_config(config), timings]))
         .collect();
+    let compared: Vec<_> = timed.iter().map(|(_, _, compared)| compared).collect();
     let key: Vec<&Value> = entry.sizes.iter().map(|(_, value)| value).collect();
-    // Triton reads only `configs_timings`.
-    let timing = entry.best.timing;
-    let document = json!({"key": key, "configs_timings": configs, "timing": timing});
+    // Triton reads only `configs_timings`; `compared` has an item for each of them.
+    let document = json!({
+        "key": key,
+        "configs_timings": configs,
+        "timing": entry.best.timing,
+        "compared": compared,
+    });
     Ok(escape::json(&format!("{document}\n")))
 }
 

@@ -24,7 +24,6 @@ pub fn t4(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> 
             "device_name": entry.best.device,
             "problem": entry.best.problem,
             "timing": entry.best.timing,
-            "compared": entry.best.compared,
             "tuner_version": env!("CARGO_PKG_VERSION"),
         },
     });
@@ -53,6 +52,8 @@ fn result(candidate: &StoredTrial) -> Json {
         },
         "invalidity": invalidity,
         "correctness": u8::from(invalidity == "correct"),
+        // The schema allows more keys; a sample is not a whole run.
+        "compared": trial.judgement.compared,
         "measurements": measurements,
         "objectives": ["time"],
     })
