@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tuner_core::escape::shell as quoted;
-use tuner_core::record::{DeviceKind, TimingKind};
+use tuner_core::record::{Compared, DeviceKind, TimingKind};
 use tuner_engine::job;
 use tuner_engine::job::{Prepared, Request};
 use tuner_engine::threads::start_runtime;
@@ -215,11 +215,14 @@ fn next_commands(
     if let Some(task) = best {
         let kernel = quoted(&task.key.kernel);
         let timing = task.best.as_ref().and_then(|best| best.timing);
-        let allow = if timing == Some(TimingKind::Predicted) {
-            " --allow-predicted"
-        } else {
-            ""
-        };
+        let mut allow = String::new();
+        if timing == Some(TimingKind::Predicted) {
+            allow.push_str(" --allow-predicted");
+        }
+        let compared = task.best.as_ref().and_then(|best| best.compared);
+        if compared == Some(Compared::SmallerProblems) {
+            allow.push_str(" --allow-uncompared");
+        }
         let pareto = args.wanted.objective.as_ref();
         let pareto = pareto.map_or_else(String::new, |both| {
             format!(" --pareto={}", both.replace(' ', ""))

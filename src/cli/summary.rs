@@ -66,7 +66,12 @@ pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
     match &task.best {
         Some(best) => {
             let time = |us| progress::labelled(us, best.timing);
-            let _ = writeln!(text, "  best     {}", best_text(best));
+            // A result that was compared on smaller problems only may be wrong at this size.
+            let label = match best.compared {
+                Some(Compared::SmallerProblems) => "fastest ",
+                _ => "best    ",
+            };
+            let _ = writeln!(text, "  {label} {}", best_text(best));
             if let Some(compared) = best.compared {
                 let _ = writeln!(text, "  compared {compared}: {}", compared.describe());
             }

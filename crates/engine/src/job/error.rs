@@ -101,7 +101,7 @@ pub(crate) fn engine_error(error: EngineError) -> JobError {
         EngineError::Fleet(error) => usage(error),
         EngineError::Device(error) => match error.downcast::<WorkerError>() {
             Ok(unusable) if matches!(*unusable, WorkerError::Unusable(_)) => {
-                usage(format!("{unusable}; mend the space's `reference`"))
+                usage(format!("{unusable}; fix the space's `reference`"))
             }
             Ok(other) => JobError::Failed((*other).into()),
             Err(other) => JobError::Failed(EngineError::Device(other).into()),

@@ -105,9 +105,19 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
     }
     let ptx = String::from_utf8_lossy(&result.ptx);
     result.ptx = restore_paths(&ptx, &request.names, folder).into_bytes();
-    result.head.log = shortened(result.head.log);
+    result.head.log = shortened(with_source_name(&result.head.log, &request.names));
     result.head.compile_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     result
+}
+
+/// Names the source in the compiler's last line, which counts the errors in the block of parameters
+/// before it.
+fn with_source_name(log: &str, names: &[String]) -> String {
+    let block = format!("in the compilation of \"{PARAMETER_BLOCK}\"");
+    match names.first() {
+        Some(name) => log.replace(&block, &format!("in the compilation of \"{name}\"")),
+        None => log.to_owned(),
+    }
 }
 
 /// Runs `tuner compile-worker`: serves requests until its standard input closes.

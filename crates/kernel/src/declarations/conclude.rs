@@ -101,7 +101,7 @@ impl Side<'_> {
             let declares = |index: usize| {
                 let next = file.word_at(Some(index + 1));
                 let follows = matches!(next, "=" | ";" | "," | ")" | "[" | "{" | ">");
-                follows && is_declarator(file.word_at(index.checked_sub(1)))
+                follows && follows_declarator(|back| file.word_at(index.checked_sub(back)))
             };
             let found = (0..file.tokens.len()).find(|index| {
                 let at = &file.tokens[*index];
@@ -115,9 +115,16 @@ impl Side<'_> {
     }
 }
 
+/// Reports whether a name is declared behind these words, which are counted backwards from 1. Behind
+/// `*` and `&` it is if a type is before them: else they are operators.
+fn follows_declarator<'w>(word: impl Fn(usize) -> &'w str) -> bool {
+    let signs = (1..).take_while(|back| matches!(word(*back), "*" | "&"));
+    is_declarator(word(1 + signs.count()))
+}
+
 /// Reports whether a declared name may follow a word.
 fn is_declarator(word: &str) -> bool {
-    let others = ["const", "constexpr", "enum", "using", "*", "&"];
+    let others = ["const", "constexpr", "enum", "using"];
     collisions::TYPES.contains(&word) || others.contains(&word)
 }
 

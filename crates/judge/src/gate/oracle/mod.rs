@@ -125,8 +125,7 @@ pub enum OracleError {
     },
     /// The reference kernel has a hazard.
     #[error(
-        "the reference kernel itself is wrong on problem {problem}: {kind}: {detail}; mend the \
-         reference"
+        "the reference kernel itself is wrong on problem {problem}: {kind}: {detail}"
     )]
     ReferenceHazard {
         /// The verdict that the hazard implies.
