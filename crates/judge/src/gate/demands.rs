@@ -2,7 +2,7 @@
 
 use super::level::Level;
 use std::path::PathBuf;
-use tuner_core::plan::{Plan, PlanArgument};
+use tuner_core::plan::{Plan, PlanArgument, Role};
 
 tuner_core::with_defaults! {
     /// Checks of one candidate on one problem.
@@ -88,6 +88,17 @@ impl Demands {
         }
     }
 
+    /// Returns the cost of the data of a proof, in lane instructions; 0 for other checks, whose limits
+    /// admit no large data.
+    pub(super) fn data_cost(&self, plan: &Plan) -> u64 {
+        let buffers = plan.arguments.iter().filter(|a| a.role != Role::Scalar);
+        let bytes = buffers.map(PlanArgument::bytes).fold(0, u64::saturating_add);
+        match self.proof_limit {
+            Some(_) => bytes.saturating_mul(BYTE_COST),
+            None => 0,
+        }
+    }
+
     /// Returns the lane instructions up to which a reference kernel is run whole.
     pub(super) fn reference_limit(&self, sampled: bool) -> u64 {
         let factor = if sampled { 1 } else { REFERENCE_LIMIT_FACTOR };
@@ -122,6 +133,10 @@ const REFERENCE_LIMIT_FACTOR: u64 = 3;
 
 /// Maximum lane instructions of a run whose outputs are written.
 pub const OUTPUT_LIMIT: u64 = 1 << 40;
+
+/// Lane instructions that take as long as a byte of a buffer, which is filled, poisoned, read back
+/// and compared.
+const BYTE_COST: u64 = 8;
 
 /// Lanes of a warp.
 const WARP_LANES: u64 = 32;

@@ -189,7 +189,9 @@ impl Gate<'_> {
     }
 
     fn naive_whole(&mut self, data: Data, kernel: &Kernel<'_>) -> Result<Arc<Vec<Vec<u8>>>, Stop> {
-        let (_, slots) = self.run_naive(data, kernel, Blocks::All, None)?;
+        let (report, slots) = self.run_naive(data, kernel, Blocks::All, None)?;
+        let cost = report.work.lane_instructions;
+        self.references.keep_cost(&self.keyed, data, cost);
         let outputs = self.outputs(&slots)?;
         self.complete(&slots, &outputs)?;
         if let Some(name) = kernel.oracle

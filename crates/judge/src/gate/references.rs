@@ -36,6 +36,8 @@ pub struct References {
     rounded: BoundedCache<(DataKey, u32), RandomRoundings>,
     /// Coverage by candidates.
     coverage: BoundedCache<CoverageKey, Arc<Coverage>>,
+    /// Lane instructions of reference kernels that ran whole.
+    costs: HashMap<DataKey, u64>,
     /// Reference kernels, each on one problem, that agreed with float64.
     proven: HashSet<ContentHash>,
     /// Summaries of expected values that a device holds.
@@ -72,6 +74,7 @@ impl References {
             parts: BoundedCache::new(bytes / 8),
             rounded: BoundedCache::new(bytes / 8),
             coverage: BoundedCache::new(bytes / 8),
+            costs: HashMap::new(),
             proven: HashSet::new(),
             expected: HashMap::new(),
             means: Means {
@@ -196,6 +199,16 @@ impl References {
     pub(super) fn keep_coverage(&mut self, key: CoverageKey, coverage: &Arc<Coverage>) {
         let bytes = coverage.bytes();
         self.coverage.insert(key, Arc::clone(coverage), bytes);
+    }
+
+    /// Keeps the lane instructions of a whole run of the reference kernel.
+    pub(super) fn keep_cost(&mut self, plan: &KeyedPlan<'_>, data: Data, cost: u64) {
+        self.costs.insert(plan.outputs(data), cost);
+    }
+
+    /// Returns the lane instructions of a whole run of the reference kernel, if it was made.
+    pub(super) fn cost(&self, plan: &KeyedPlan<'_>, data: Data) -> Option<u64> {
+        self.costs.get(&plan.outputs(data)).copied()
     }
 
     /// Returns outputs of the reference kernel if they are cached.

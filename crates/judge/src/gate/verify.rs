@@ -406,6 +406,7 @@ impl Gate<'_> {
         let each = plan.launches.iter().zip(&costs);
         let whole = each.map(|(launch, cost)| cost.saturating_mul(launch.blocks()));
         let whole = whole.fold(0, u64::saturating_add);
+        let whole = whole.saturating_add(self.demands.data_cost(plan));
         let exhausted = reports.iter().any(|report| report.budget_exhausted);
         if !exhausted && whole <= self.demands.whole_limit {
             return Ok(None);
