@@ -132,6 +132,7 @@ impl RunArgs {
             shapes: None,
             source: None,
             change: None,
+            known_kernel: None,
             fresh_checks: None,
         })
     }

@@ -68,6 +68,7 @@ pub(super) fn confine(
         shapes: None,
         source: None,
         change: None,
+        known_kernel: None,
         fresh_checks: None,
     };
     confined.check().map_err(refused)?;

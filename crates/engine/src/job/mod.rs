@@ -42,7 +42,7 @@ pub use forecast::PlannedRow;
 pub use jobs::Jobs;
 pub use lend::{Bench, LendError, LocalPaths, WorkerResource};
 pub use prove_budget::{ProveBudget, ProveBudgetError};
-pub use request::{ChangedCode, FreshChecks, Request, SourceText};
+pub use request::{ChangedCode, FreshChecks, KnownKernel, Request, SourceText};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,10 +4,12 @@ use super::{JobError, Jobs, ProveBudget, usage};
 use crate::grid::Shapes;
 use crate::{Limits, parse_budget, parse_share};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use tuner_core::objective::Objectives;
 use tuner_core::record::ConfigValues;
 use tuner_core::target::ComputeTarget;
 use tuner_device::DeviceSelector;
+use tuner_kernel::catalog::Kernel;
 use tuner_search::StrategyName;
 
 /// Valid thresholds of `--until-converged`, as shares of the best time: the range that the estimate
@@ -94,10 +96,26 @@ pub struct Request<P = String> {
     /// Source and search space instead of those of the files; not part of a stored or remote request.
     #[serde(skip)]
     pub change: Option<ChangedCode>,
+    /// Kernel as it was read before, instead of the files of `kernels`; not part of a stored or remote
+    /// request.
+    #[serde(skip)]
+    pub known_kernel: Option<KnownKernel>,
     /// Further check problems and other seeds of the inputs; not part of a stored or remote request.
     #[serde(skip)]
     pub fresh_checks: Option<FreshChecks>,
 }
+
+/// Kernel that was read before. Two are equal if they are the same one.
+#[derive(Debug, Clone)]
+pub struct KnownKernel(pub Arc<Kernel>);
+
+impl PartialEq for KnownKernel {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for KnownKernel {}
 
 /// Changed code of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,6 +175,7 @@ impl Default for Request {
             shapes: None,
             source: None,
             change: None,
+            known_kernel: None,
             fresh_checks: None,
         }
     }

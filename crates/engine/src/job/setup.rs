@@ -205,7 +205,10 @@ impl GpuTasks {
 
 /// Finds the kernels of a request, with its shapes and its source in the place of theirs.
 fn resolve(request: &Request, folder: &Path) -> Result<Vec<Kernel>, JobError> {
-    let mut kernels = catalog::resolve(&request.kernels, folder)?;
+    let mut kernels = match &request.known_kernel {
+        Some(known) => vec![Kernel::clone(&known.0)],
+        None => catalog::resolve(&request.kernels, folder)?,
+    };
     for kernel in &mut kernels {
         if let Some(change) = &request.change {
             *kernel = kernel.with_code(&change.source, &change.space)?;

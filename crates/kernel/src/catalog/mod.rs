@@ -1,5 +1,6 @@
 //! Catalog of `search_spaces/` and `templates/`: finds, reads and parses them.
 
+mod changed;
 mod confine;
 mod files;
 pub(crate) mod kernel;
@@ -9,7 +10,6 @@ use files::{Macros, load_template};
 pub use files::{included, shown};
 pub use kernel::Kernel;
 
-use crate::compile::Template;
 use crate::declarations;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -205,30 +205,6 @@ impl Kernel {
             spec,
             template,
             reference,
-        })
-    }
-}
-
-impl Kernel {
-    /// Returns the kernel with this source and search space in the place of its files' contents. Names
-    /// of files stay relative to the files; the reference is kept.
-    ///
-    /// # Errors
-    /// A wrong search space, and a source that includes a file outside the allowed folders.
-    pub fn with_code(&self, source: &str, space: &str) -> Result<Self, CatalogError> {
-        let mut spec = KernelSpec::parse(space, Path::new(&shown(&self.path)))?;
-        confine::check_files(&spec, std::env::current_dir().ok().as_deref())?;
-        hash_data(&mut spec)?;
-        let headers = included(source, &spec.source, &spec.include)?;
-        let folders = self.template.include_dirs.to_vec();
-        let template = Template::new(&self.template.name, source, headers, folders);
-        declarations::variables(&spec, &template)?;
-        declarations::overrides(&spec, &template)?;
-        Ok(Self {
-            path: self.path.clone(),
-            spec,
-            template,
-            reference: self.reference.clone(),
         })
     }
 }

@@ -58,6 +58,26 @@ impl Template {
         }
     }
 
+    /// Returns those of the template's headers that another text includes, transitively.
+    #[must_use]
+    pub fn headers_for(&self, text: &str) -> Vec<Header> {
+        let mut names = included_names(text);
+        let mut found: Vec<Header> = Vec::new();
+        while let Some((name, _)) = names.pop() {
+            let header = self.headers.iter().find(|header| header.spelled == name);
+            let Some(header) = header.filter(|_| found.iter().all(|one| one.spelled != name))
+            else {
+                continue;
+            };
+            names.extend(included_names(&header.text));
+            found.push(header.clone());
+        }
+        // In the template's order, which is part of its identity.
+        let at = |name: &str| self.headers.iter().position(|one| one.spelled == name);
+        found.sort_by_key(|header| at(&header.spelled));
+        found
+    }
+
     /// Returns the template without folders of headers: what it includes from them is in `headers`.
     #[must_use]
     pub fn without_folders(&self) -> Self {
