@@ -191,6 +191,67 @@ fn requests_retries_streams_and_transcripts() {
 }
 
 #[test]
+fn a_key_in_the_text_of_the_model_goes_nowhere() {
+    let folder = project();
+    let folder = folder.path();
+    let text = format!("Use {KEY} here.\n\n```cuda\n// {KEY}\n{FAST}```\n");
+    let escaped = KEY.replace('s', "\\u0073");
+    let document = format!(
+        "{{\"choices\":[{{\"message\":{{\"content\":\"{escaped}\"}}}}],\"error\":\"{escaped}\"}}"
+    );
+    let (port, _requests) = stand_in(vec![stream(&text), Canned::Document(200, "", document)]);
+    let ended = evolve(folder, port, &["--rounds", "2", "-o", "better"]);
+    ended.says(
+        0,
+        &[
+            "Use [key] here.: predicted better",
+            "reports an error: [key]",
+        ],
+    );
+    assert!(!ended.stderr.contains(KEY) && !ended.stdout.contains(KEY));
+    assert_no_key(folder);
+}
+
+#[test]
+fn an_answer_without_text_has_its_cost() {
+    let folder = project();
+    let folder = folder.path();
+    let empty = json!({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 200}});
+    let (port, requests) = stand_in(vec![
+        Canned::Document(200, "", empty.to_string()),
+        stream(&fast()),
+    ]);
+    let ended = evolve(folder, port, &["--rounds", "5", "--cost-limit", "0.003"]);
+    ended.says(3, &["has no text", "the cost limit is reached"]);
+    assert_eq!(requests.try_iter().count(), 1);
+    assert_eq!(changes(folder)[0]["tokens"], 1200);
+}
+
+#[test]
+fn a_moved_endpoint_and_a_loop_are_told_once() {
+    let folder = project();
+    let folder = folder.path();
+    for (location, text, count) in [
+        (
+            "location: https://127.0.0.1/v1/x\r\n",
+            "set TUNER_LLM_URL to an address at https://127.0.0.1",
+            1,
+        ),
+        (
+            "location: /v1/chat/completions\r\n",
+            "redirects more than 3 times",
+            4,
+        ),
+    ] {
+        let redirects = (0..9).map(|_| Canned::Document(307, location, String::new()));
+        let (port, requests) = stand_in(redirects.collect());
+        evolve(folder, port, &["--rounds", "9"]).says_of(&text, 3, &["round 1/9", text]);
+        assert_eq!(requests.try_iter().count(), count, "{text}");
+        assert_eq!(changes(folder).len(), 1, "{text}");
+    }
+}
+
+#[test]
 fn each_refusal_ends_the_evolution_with_its_fix() {
     let folder = project();
     let folder = folder.path();

@@ -14,6 +14,18 @@ pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// Largest source that an answer may make, bytes.
 pub const MAX_SOURCE_BYTES: usize = 1 << 20;
 
+/// Largest changed search space, bytes as JSON.
+pub const MAX_SPACE_BYTES: usize = 1 << 20;
+
+/// Most launches of a changed kernel.
+pub const MAX_LAUNCHES: usize = 64;
+
+/// Most tokens that an answer may report.
+pub const MAX_TOKENS: u64 = 1_000_000_000;
+
+/// Largest cost that an answer may report.
+pub const MAX_COST: f64 = 1e6;
+
 /// Longest note that is kept, characters; the rest is cut.
 pub const MAX_NOTE_CHARS: usize = 500;
 
@@ -232,6 +244,20 @@ pub struct Usage {
     /// Price in the currency of the cost limit.
     #[serde(default)]
     pub cost: f64,
+}
+
+impl Usage {
+    /// Reports whether the figures are those of a possible answer.
+    #[must_use]
+    pub fn is_plausible(&self) -> bool {
+        self.tokens <= MAX_TOKENS && (0.0..=MAX_COST).contains(&self.cost)
+    }
+
+    /// Adds the cost of another attempt.
+    pub fn add(&mut self, other: Self) {
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.cost += other.cost;
+    }
 }
 
 /// Returns the JSON Schemas of the request and of the answer, by name.

@@ -28,7 +28,7 @@ impl ManualMutator {
         let path = self.folder.join(name);
         let written = atomic::write(&path, text.as_bytes());
         written.map_err(|error| {
-            MutatorError::NoAnswer(format!("{}: cannot be written: {error}", path.display()))
+            MutatorError::no_answer(format!("{}: cannot be written: {error}", path.display()))
         })?;
         Ok(path)
     }
@@ -77,11 +77,11 @@ impl Mutator for ManualMutator {
         };
         match wait_until(within, stopped, ready)? {
             Some(Ok(bytes)) => Ok(Reply { bytes, usage: None }),
-            Some(Err(error)) => Err(MutatorError::NoAnswer(format!(
+            Some(Err(error)) => Err(MutatorError::no_answer(format!(
                 "{}: {error}",
                 answer.display()
             ))),
-            None => Err(MutatorError::NoAnswer(format!(
+            None => Err(MutatorError::no_answer(format!(
                 "{}: no answer within {} s",
                 answer.display(),
                 within.as_secs()

@@ -17,14 +17,29 @@ pub(super) struct Reply {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MutatorError {
     /// This request had none; later ones may.
-    #[error("{0}")]
-    NoAnswer(String),
+    #[error("{why}")]
+    NoAnswer {
+        /// The reason.
+        why: String,
+        /// Cost of what came instead of an answer.
+        usage: Usage,
+    },
     /// No request will have one: the evolution ends.
     #[error("{0}")]
     Exhausted(String),
     /// The user stopped the evolution.
     #[error("stopped")]
     Stopped,
+}
+
+impl MutatorError {
+    /// Creates the error of a request that cost nothing.
+    pub(super) fn no_answer(why: impl Into<String>) -> Self {
+        Self::NoAnswer {
+            why: why.into(),
+            usage: Usage::default(),
+        }
+    }
 }
 
 /// Source of changes.
@@ -56,8 +71,8 @@ impl Mutator for Scripted {
                 bytes: serde_json::to_vec(&answer).unwrap_or_default(),
                 usage: None,
             }),
-            None => Err(MutatorError::NoAnswer(
-                "no transformation applies to this parent that was not tried on it".to_owned(),
+            None => Err(MutatorError::no_answer(
+                "no transformation applies to this parent that was not tried on it",
             )),
         }
     }
@@ -90,9 +105,9 @@ impl Mutator for CommandMutator {
             Ok(bytes) => Ok(Reply { bytes, usage: None }),
             Err(NoAnswer::Stopped) => Err(MutatorError::Stopped),
             Err(NoAnswer::Host(error)) => {
-                Err(MutatorError::NoAnswer(start_error(&program.path, &error)))
+                Err(MutatorError::no_answer(start_error(&program.path, &error)))
             }
-            Err(other) => Err(MutatorError::NoAnswer(format!(
+            Err(other) => Err(MutatorError::no_answer(format!(
                 "`{}`: {other}",
                 self.command
             ))),

@@ -272,7 +272,10 @@ impl Session<'_> {
             let changed = self.files.changed();
             let (note, code) = match reply {
                 Err(MutatorError::Stopped) => return Ok(None),
-                Err(MutatorError::NoAnswer(why)) => (String::new(), Err((Outcome::NoAnswer, why))),
+                Err(MutatorError::NoAnswer { why, usage: used }) => {
+                    usage.add(used);
+                    (String::new(), Err((Outcome::NoAnswer, why)))
+                }
                 Err(MutatorError::Exhausted(why)) => {
                     self.exhausted = true;
                     (String::new(), Err((Outcome::NoAnswer, why)))
@@ -283,8 +286,7 @@ impl Session<'_> {
                 ),
                 Ok(reply) => {
                     let (note, used, code) = self.read(&reply, &request.id, parent);
-                    usage.tokens += used.tokens;
-                    usage.cost += used.cost;
+                    usage.add(used);
                     match code {
                         Ok(code) => (note, Ok(code)),
                         Err(error) if request.correction.is_none() => {

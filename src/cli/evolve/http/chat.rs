@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::path::Path;
-use tuner_evolve::protocol::{MutationAnswer, MutationRequest};
+use tuner_evolve::protocol::{MAX_TOKENS, MutationAnswer, MutationRequest};
 
 /// Prompts that are written to the folder when it has none.
 const SYSTEM: &str = include_str!("system.md");
@@ -55,60 +55,144 @@ impl Prompts {
     }
 }
 
-/// Text and token counts of a completion.
+/// Text and token counts of a completion. A defective one has cost its tokens, too.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Completion {
     pub(super) text: String,
     pub(super) prompt_tokens: u64,
     pub(super) answer_tokens: u64,
+    /// Reason why the text is not an answer; it may quote the endpoint.
+    pub(super) defect: Option<String>,
+    finish: Option<String>,
+    calls_tool: bool,
 }
 
 impl Completion {
     /// Reads a response, a document or a stream of events.
-    ///
-    /// # Errors
-    /// A response without text.
-    pub(super) fn read(body: &str, is_stream: bool) -> Result<Self, String> {
+    pub(super) fn read(body: &str, is_stream: bool, content_type: &str) -> Self {
         let mut completion = Self::default();
-        if is_stream {
-            for line in body.lines() {
-                let Some(data) = line.strip_prefix("data:").map(str::trim) else {
-                    continue;
-                };
-                if data == "[DONE]" {
-                    break;
-                }
-                let event: Value = serde_json::from_str(data)
-                    .map_err(|error| format!("an event of the stream is not JSON: {error}"))?;
-                completion.add(&event, "delta");
+        let is_complete = match is_stream {
+            true => completion.add_events(body),
+            false => {
+                completion.add_document(body, content_type);
+                true
             }
-        } else {
-            let document: Value = serde_json::from_str(body)
-                .map_err(|error| format!("the response is not JSON: {error}"))?;
-            completion.add(&document, "message");
-        }
-        match completion.text.trim().is_empty() {
-            true => Err("the response has no text at `choices[0]`".to_owned()),
-            false => Ok(completion),
+        };
+        let text = completion.text.trim().is_empty();
+        let found = match completion.finish.as_deref() {
+            Some("length") => Some("the answer reached the model's token limit and is cut"),
+            Some("content_filter") => Some("the endpoint's filter cut the answer"),
+            None if !is_complete => Some("the stream ended before the answer did"),
+            _ if text && completion.calls_tool => {
+                Some("the model called a tool instead of answering; this endpoint gets no tools")
+            }
+            _ if text => Some("the response has no text at `choices[0]`"),
+            _ => None,
+        };
+        completion.defect = completion.defect.or(found.map(str::to_owned));
+        completion
+    }
+
+    fn add_document(&mut self, body: &str, content_type: &str) {
+        match serde_json::from_str(body) {
+            Ok(document) => self.add(&document, "message"),
+            Err(error) => {
+                let kind = match content_type.is_empty() {
+                    true => "no content type".to_owned(),
+                    false => format!("content type {content_type}"),
+                };
+                self.defect = Some(format!("the response is not JSON ({kind}): {error}"));
+            }
         }
     }
 
+    /// Adds all events of a stream; returns whether the last one was the end.
+    fn add_events(&mut self, body: &str) -> bool {
+        let mut data: Vec<&str> = Vec::new();
+        for line in body.lines().chain([""]) {
+            if let Some(part) = line.strip_prefix("data:") {
+                data.push(part.strip_prefix(' ').unwrap_or(part));
+            } else if line.is_empty() && !data.is_empty() {
+                let event = std::mem::take(&mut data);
+                if event.iter().any(|part| part.trim() == "[DONE]") {
+                    return true;
+                }
+                if let Err(error) = self.add_event(&event) {
+                    let why = format!("an event of the stream is not JSON: {error}");
+                    self.defect = Some(why);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Adds one event: its lines are one document, of some servers one each.
+    fn add_event(&mut self, lines: &[&str]) -> Result<(), serde_json::Error> {
+        if let Ok(event) = serde_json::from_str(&lines.join("\n")) {
+            self.add(&event, "delta");
+            return Ok(());
+        }
+        for line in lines {
+            let event: Value = serde_json::from_str(line)?;
+            self.add(&event, "delta");
+        }
+        Ok(())
+    }
+
     fn add(&mut self, value: &Value, part: &str) {
-        let content = value.pointer(&format!("/choices/0/{part}/content"));
-        self.text
-            .push_str(content.and_then(Value::as_str).unwrap_or_default());
+        let message = value.pointer(&format!("/choices/0/{part}"));
+        let content = message.and_then(|message| message.get("content"));
+        match content {
+            Some(Value::String(text)) => self.text.push_str(text),
+            Some(Value::Array(parts)) => {
+                let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+                self.text.extend(texts);
+            }
+            _ => {}
+        }
+        let calls = message.and_then(|message| message.get("tool_calls"));
+        self.calls_tool |= calls.is_some_and(|calls| !calls.is_null());
+        let finish = value.pointer("/choices/0/finish_reason");
+        if let Some(finish) = finish.and_then(Value::as_str) {
+            self.finish = Some(finish.to_owned());
+        }
+        if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
+            let text = error.get("message").unwrap_or(error).as_str();
+            let text = text.map_or_else(|| error.to_string(), str::to_owned);
+            self.defect = Some(format!("the endpoint reports an error: {text}"));
+        }
         let count = |name: &str| {
-            value
-                .pointer(&format!("/usage/{name}"))
-                .and_then(Value::as_u64)
+            let count = value.pointer(&format!("/usage/{name}"))?.as_u64()?;
+            Some(count.min(MAX_TOKENS / 2))
         };
         self.prompt_tokens = count("prompt_tokens").unwrap_or(self.prompt_tokens);
         self.answer_tokens = count("completion_tokens").unwrap_or(self.answer_tokens);
     }
 }
 
+/// Removes the part in which a model thinks: what it drafts there is not its answer.
+fn without_thoughts(text: &str) -> String {
+    let mut out = text.to_owned();
+    for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
+        while let Some(end) = out.find(close) {
+            // The opening may be part of the prompt.
+            let begin = out
+                .get(..end)
+                .and_then(|before| before.find(open))
+                .unwrap_or(0);
+            out.replace_range(begin..end + close.len(), "");
+        }
+        if let Some(begin) = out.find(open) {
+            out.truncate(begin);
+        }
+    }
+    out
+}
+
 /// Finds the answer in a model's text: a JSON object, SEARCH/REPLACE blocks, or a fenced diff or source.
 pub(super) fn answer(text: &str, id: &str) -> Vec<u8> {
+    let text = &without_thoughts(text);
     let fenced = |languages: &[&str]| fence(text, languages);
     let json = fenced(&["json"]).unwrap_or(text.trim());
     if let Ok(Value::Object(mut object)) = serde_json::from_str(json) {

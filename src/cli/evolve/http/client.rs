@@ -6,7 +6,7 @@ use hyper::body::Incoming;
 use hyper::{Request, Response, Uri, header};
 use hyper_util::rt::TokioIo;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -26,6 +26,8 @@ pub(super) struct Reply {
     pub(super) retry_after: Option<Duration>,
     /// The body is a stream of events.
     pub(super) is_stream: bool,
+    /// Content type and encoding, as they arrived.
+    pub(super) content_type: String,
     pub(super) body: String,
 }
 
@@ -51,6 +53,15 @@ pub(super) enum ClientError {
         /// Host of the redirect.
         to: String,
     },
+    /// A redirect to another scheme or port of the same host.
+    #[error("the endpoint has moved: set TUNER_LLM_URL to an address at {to}")]
+    Moved {
+        /// Scheme, host and port of the redirect.
+        to: String,
+    },
+    /// Redirects without an end.
+    #[error("the endpoint redirects more than {MAX_REDIRECTS} times; check TUNER_LLM_URL")]
+    RedirectLoop,
     /// The body is too large.
     #[error("the response has more than {MAX_BODY_BYTES} bytes")]
     TooLarge,
@@ -70,7 +81,7 @@ pub(super) async fn post(
         }
         url = redirected(&url, &response)?;
     }
-    Err(connection(&url, "too many redirects"))
+    Err(ClientError::RedirectLoop)
 }
 
 /// Returns the target of a redirect within the same scheme, host and port.
@@ -90,6 +101,9 @@ fn redirected(from: &Uri, response: &Response<Incoming>) -> Result<Uri, ClientEr
     };
     match parsed {
         Some(to) if (to.scheme(), to.authority()) == (from.scheme(), from.authority()) => Ok(to),
+        Some(to) if to.host().is_some() && to.host() == from.host() => Err(ClientError::Moved {
+            to: format!("{}://{}", to.scheme_str().unwrap_or("https"), host(&to)),
+        }),
         other => Err(ClientError::Redirect {
             from: host(from),
             to: other.as_ref().map_or_else(|| "nowhere".to_owned(), host),
@@ -185,8 +199,9 @@ async fn read(url: &Uri, response: Response<Incoming>) -> Result<Reply, ClientEr
         let value = response.headers().get(name)?;
         value.to_str().ok().map(str::to_owned)
     };
-    let retry_after = text(header::RETRY_AFTER).and_then(|text| text.parse().ok());
+    let retry_after = text(header::RETRY_AFTER).and_then(|text| wait_of(&text, SystemTime::now()));
     let content_type = text(header::CONTENT_TYPE).unwrap_or_default();
+    let encoding = text(header::CONTENT_ENCODING).filter(|encoding| encoding != "identity");
     let status = response.status().as_u16();
     let mut body = Vec::new();
     let mut incoming = response.into_body();
@@ -201,8 +216,23 @@ async fn read(url: &Uri, response: Response<Incoming>) -> Result<Reply, ClientEr
     }
     Ok(Reply {
         status,
-        retry_after: retry_after.map(Duration::from_secs),
+        retry_after,
         is_stream: content_type.starts_with("text/event-stream"),
+        content_type: [Some(content_type), encoding]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<String>>()
+            .join(", "),
         body: String::from_utf8_lossy(&body).into_owned(),
     })
+}
+
+/// Reads `retry-after`: seconds, or a date.
+pub(super) fn wait_of(text: &str, now: SystemTime) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
 }

@@ -1,6 +1,7 @@
 //! Settings of the endpoint, from the environment.
 
 use hyper::Uri;
+use serde_json::Value;
 
 /// Key of an endpoint. It has no way to be printed.
 pub(super) struct Key(Option<String>);
@@ -16,6 +17,19 @@ impl Key {
         match &self.0 {
             Some(key) => text.replace(key.as_str(), "[key]"),
             None => text.to_owned(),
+        }
+    }
+
+    /// Replaces the key in all texts of a JSON value, where it may be written with escapes.
+    pub(super) fn scrub_value(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.scrub(&text)),
+            Value::Array(all) => all.into_iter().map(|one| self.scrub_value(one)).collect(),
+            Value::Object(all) => all
+                .into_iter()
+                .map(|(name, one)| (self.scrub(&name), self.scrub_value(one)))
+                .collect(),
+            other => other,
         }
     }
 }

@@ -95,17 +95,21 @@ impl HttpMutator {
                 }
                 Ok(reply) => return Ok(reply),
                 Err(error @ ClientError::Connection { .. }) => last = error.to_string(),
-                Err(error @ ClientError::Redirect { .. }) => {
+                Err(
+                    error @ (ClientError::Redirect { .. }
+                    | ClientError::Moved { .. }
+                    | ClientError::RedirectLoop),
+                ) => {
                     return Err(MutatorError::Exhausted(error.to_string()));
                 }
-                Err(error) => return Err(MutatorError::NoAnswer(error.to_string())),
+                Err(error) => return Err(MutatorError::no_answer(error.to_string())),
             }
             if attempt + 1 < MAX_ATTEMPTS {
                 pause(wait.min(MAX_WAIT), deadline, stopped)
                     .map_err(|error| with_reason(error, &last))?;
             }
         }
-        Err(MutatorError::NoAnswer(format!(
+        Err(MutatorError::no_answer(format!(
             "{MAX_ATTEMPTS} attempts failed; the last: {last}"
         )))
     }
@@ -118,7 +122,7 @@ impl HttpMutator {
         stopped: &(dyn Fn() -> bool + Sync),
     ) -> Result<Result<client::Reply, ClientError>, MutatorError> {
         let runtime = start_local_runtime();
-        let runtime = runtime.map_err(|error| MutatorError::NoAnswer(error.to_string()))?;
+        let runtime = runtime.map_err(|error| MutatorError::no_answer(error.to_string()))?;
         let key = self.endpoint.key.header();
         runtime.block_on(async {
             let sending = post(&self.endpoint.url, key.as_deref(), body);
@@ -132,8 +136,8 @@ impl HttpMutator {
                     return Err(MutatorError::Stopped);
                 }
                 if Instant::now() >= deadline {
-                    return Err(MutatorError::NoAnswer(
-                        "the endpoint did not answer in time".to_owned(),
+                    return Err(MutatorError::no_answer(
+                        "the endpoint did not answer in time",
                     ));
                 }
             }
@@ -157,23 +161,37 @@ impl HttpMutator {
                 "HTTP 404: no such model or address; check TUNER_LLM_MODEL ({}) and TUNER_LLM_URL ({excerpt})",
                 escape::line(&self.endpoint.model)
             )),
-            _ => MutatorError::NoAnswer(format!("HTTP {status}: {excerpt}")),
+            _ => MutatorError::no_answer(format!("HTTP {status}: {excerpt}")),
         }
     }
 
-    /// Stores the conversation; headers, and so the key, are not part of it.
-    fn transcribe(&mut self, request: &MutationRequest, messages: &Value, reply: &client::Reply) {
+    /// Stores the conversation; headers, and so the key, are not part of it. Of a stream the text is
+    /// stored: its events may have the key in pieces.
+    fn transcribe(
+        &mut self,
+        request: &MutationRequest,
+        messages: &Value,
+        reply: &client::Reply,
+        completion: &Completion,
+    ) {
         self.count += 1;
         let name = format!("{:04}-{}.json", request.round, self.count);
+        let response = match (reply.is_stream, serde_json::from_str(&reply.body)) {
+            (true, _) => json!(completion.text),
+            (false, Ok(document)) => document,
+            (false, Err(_)) => json!(reply.body),
+        };
         let text = json!({
             "request": request.id,
             "host": self.endpoint.url.authority().map(ToString::to_string),
             "model": self.endpoint.model,
             "messages": messages,
             "status": reply.status,
-            "response": self.endpoint.key.scrub(&reply.body),
+            "usage": [completion.prompt_tokens, completion.answer_tokens],
+            "defect": completion.defect,
+            "response": response,
         });
-        let text = self.endpoint.key.scrub(&text.to_string());
+        let text = self.endpoint.key.scrub_value(text).to_string();
         let path = self.transcripts.join(name);
         if let Err(error) = crate::atomic::write(&path, text.as_bytes()) {
             say!(
@@ -206,28 +224,37 @@ impl Mutator for HttpMutator {
             "stream_options": {"include_usage": true},
         });
         let reply = self.send(body.to_string().as_bytes(), deadline, stopped)?;
-        self.transcribe(request, &messages, &reply);
+        let completion = Completion::read(&reply.body, reply.is_stream, &reply.content_type);
+        self.transcribe(request, &messages, &reply, &completion);
         if reply.status != 200 {
             return Err(self.refused(reply.status, &reply.body));
         }
-        let completion =
-            Completion::read(&reply.body, reply.is_stream).map_err(MutatorError::NoAnswer)?;
         let (prompt, answer) = (completion.prompt_tokens, completion.answer_tokens);
         let cost = self.endpoint.price(prompt, answer).unwrap_or(0.0);
         self.spent += cost;
+        let usage = Usage {
+            tokens: prompt + answer,
+            cost,
+        };
+        if let Some(defect) = &completion.defect {
+            let why = self.excerpt(defect);
+            return Err(MutatorError::NoAnswer { why, usage });
+        }
+        // The model may repeat what an endpoint let it see.
+        let text = self.endpoint.key.scrub(&completion.text);
         Ok(Reply {
-            bytes: chat::answer(&completion.text, &request.id),
-            usage: Some(Usage {
-                tokens: prompt + answer,
-                cost,
-            }),
+            bytes: chat::answer(&text, &request.id),
+            usage: Some(usage),
         })
     }
 }
 
 fn with_reason(error: MutatorError, reason: &str) -> MutatorError {
     match error {
-        MutatorError::NoAnswer(why) => MutatorError::NoAnswer(format!("{why}; the last: {reason}")),
+        MutatorError::NoAnswer { why, usage } => MutatorError::NoAnswer {
+            why: format!("{why}; the last: {reason}"),
+            usage,
+        },
         other => other,
     }
 }
@@ -244,8 +271,8 @@ fn pause(
             return Err(MutatorError::Stopped);
         }
         if Instant::now() >= deadline {
-            return Err(MutatorError::NoAnswer(
-                "the endpoint did not answer in time".to_owned(),
+            return Err(MutatorError::no_answer(
+                "the endpoint did not answer in time",
             ));
         }
         std::thread::sleep(POLL_INTERVAL.min(end.saturating_duration_since(Instant::now())));

@@ -1,7 +1,9 @@
 use super::chat::{Completion, answer};
+use super::client::wait_of;
 use super::endpoint::Endpoint;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 fn endpoint(variables: &[(&str, &str)]) -> Result<Endpoint, String> {
     let all: BTreeMap<&str, &str> = variables.iter().copied().collect();
@@ -49,19 +51,89 @@ fn each_wrong_variable_is_named_and_no_message_has_the_key() {
 fn a_stream_and_a_document_are_read_alike() {
     let stream = "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\n: comment\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"he\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"llo\"}}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n";
     let document = "{\"choices\":[{\"message\":{\"content\":\"hello\"}}],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2}}";
-    let read = Completion::read(stream, true).unwrap();
+    let read = Completion::read(stream, true, "text/event-stream");
     assert_eq!(
         (read.text.as_str(), read.prompt_tokens, read.answer_tokens),
         ("hello", 7, 2)
     );
-    assert_eq!(read, Completion::read(document, false).unwrap());
-    assert!(
-        Completion::read("{}", false)
-            .unwrap_err()
-            .contains("no text")
+    assert_eq!(read, Completion::read(document, false, "application/json"));
+    assert_eq!(read.defect, None);
+    // The lines of an event are one document; the end may be told by the finish reason alone.
+    let lines = "data: {\"choices\":[{\"delta\":{\"content\":\ndata: \"hello\"},\ndata:\"finish_reason\":\"stop\"}]}\n\n";
+    let read = Completion::read(lines, true, "");
+    assert_eq!((read.text.as_str(), &read.defect), ("hello", &None));
+    let parts = "{\"choices\":[{\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"he\"},{\"type\":\"text\",\"text\":\"llo\"}]}}]}";
+    assert_eq!(Completion::read(parts, false, "").text, "hello");
+}
+
+#[test]
+fn each_defect_of_a_response_is_named_and_its_tokens_count() {
+    let usage = "\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2}";
+    let event = |rest: &str| format!("data: {{\"choices\":[{{{rest}}}],{usage}}}\n\n");
+    let cases = [
+        (false, format!("{{{usage}}}"), "no text"),
+        (
+            false,
+            format!("{{\"error\":{{\"message\":\"overloaded\"}},{usage}}}"),
+            "reports an error: overloaded",
+        ),
+        (
+            false,
+            format!(
+                "{{\"choices\":[{{\"message\":{{\"content\":null,\"tool_calls\":[{{}}]}}}}],{usage}}}"
+            ),
+            "called a tool",
+        ),
+        (
+            true,
+            event("\"delta\":{\"content\":\"int\"}"),
+            "ended before",
+        ),
+        (
+            true,
+            event("\"delta\":{\"content\":\"int\"},\"finish_reason\":\"length\"")
+                + "data: [DONE]\n\n",
+            "token limit",
+        ),
+    ];
+    for (is_stream, body, text) in cases {
+        let read = Completion::read(&body, is_stream, "");
+        assert!(
+            read.defect.as_ref().unwrap().contains(text),
+            "{body}: {:?}",
+            read.defect
+        );
+        assert_eq!((read.prompt_tokens, read.answer_tokens), (7, 2), "{body}");
+    }
+    let html = Completion::read("<html>", false, "text/html");
+    assert!(html.defect.unwrap().contains("content type text/html"));
+    assert!(Completion::read("data: {\n\n", true, "").defect.is_some());
+}
+
+#[test]
+fn a_wait_is_seconds_or_a_date() {
+    let now = std::time::UNIX_EPOCH + Duration::from_secs(784_111_777 - 30);
+    assert_eq!(wait_of("7", now), Some(Duration::from_secs(7)));
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+    assert_eq!(wait_of(date, now), Some(Duration::from_secs(30)));
+    assert_eq!(
+        wait_of("Sat, 05 Nov 1994 08:49:37 GMT", now),
+        Some(Duration::ZERO)
     );
-    assert!(Completion::read("<html>", false).is_err());
-    assert!(Completion::read("data: {\n\n", true).is_err());
+    assert_eq!(wait_of("soon", now), None);
+}
+
+#[test]
+fn thoughts_are_not_the_answer() {
+    let draft = "<think>\n```cuda\nint draft;\n```\n</think>\nFaster.\n```cuda\nint real;\n```\n";
+    for text in [draft, &draft.replace("<think>", "")] {
+        let found: Value = serde_json::from_slice(&answer(text, "r-1")).unwrap();
+        assert_eq!(found["source"], "int real;\n", "{text}");
+        assert_eq!(found["note"], "Faster.");
+    }
+    let cut: Value =
+        serde_json::from_slice(&answer("<think>\n```cuda\nint a;\n```\n", "r-1")).unwrap();
+    assert!(cut["source"].is_null());
 }
 
 #[test]
