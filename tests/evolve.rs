@@ -1,5 +1,6 @@
 //! `tuner evolve`: mutators of every kind, good and bad, on a small kernel.
 
+mod cheats;
 mod http;
 mod killed;
 mod mutators;

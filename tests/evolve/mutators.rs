@@ -1,6 +1,6 @@
 //! Good mutators: what becomes of their changes, and where it is shown.
 
-use super::{FAST, changes, evolve, lineages, project, python, with_source};
+use super::{FAST, HELPER, KERNEL, SPACE, changes, evolve, lineages, project, python, with_source};
 use crate::program::run;
 
 #[test]
@@ -85,6 +85,54 @@ fn the_same_code_is_unchanged() {
     let mutator = python(folder, "same.py", body);
     let ended = evolve(folder, &mutator, &["--rounds", "1"]);
     ended.says(3, &["unchanged: the machine code is the parent's"]);
+}
+
+#[test]
+fn a_change_of_a_path_that_the_best_configuration_does_not_use_counts() {
+    let folder = project();
+    let folder = folder.path();
+    let kernel = format!("{HELPER}{KERNEL}");
+    let slower = kernel.replace("pass < 400", "pass < (BLOCK == 64 ? 400 : 800)");
+    crate::program::write(folder, "kernel.cu", &slower);
+    let mutator = with_source(folder, &slower.replace("800", "1"));
+    evolve(folder, &mutator, &["--rounds", "1"]).says(0, &["predicted better"]);
+    // The path without use is slower still: tuning finds the parent's best configuration.
+    let mutator = with_source(folder, &slower.replace("800", "900"));
+    evolve(folder, &mutator, &["--rounds", "1"]).says(
+        3,
+        &["unchanged: the machine code of the best configurations"],
+    );
+}
+
+#[test]
+fn narrowed_values_drop_the_seeds_that_have_others() {
+    let folder = project();
+    let folder = folder.path();
+    let space = format!("{SPACE}seeds: [{{ BLOCK: 64 }}]\n");
+    crate::program::write(folder, "space.yaml", &space);
+    crate::program::write(folder, "fast.cu", FAST);
+    let body = "
+space = {'parameters': {'BLOCK': {'values': [128], 'default': 128}}}
+print(json.dumps({'id': request['id'], 'source': open('fast.cu').read(), 'space': space}))";
+    let mutator = python(folder, "narrow.py", body);
+    evolve(folder, &mutator, &["--rounds", "1"]).says(0, &["predicted better"]);
+    let detail = changes(folder)[0]["detail"].to_string();
+    assert!(
+        detail.contains("a seed with BLOCK = 64 is dropped"),
+        "{detail}"
+    );
+}
+
+#[test]
+fn a_written_space_names_the_source_that_is_written_with_it() {
+    let folder = project();
+    let folder = folder.path();
+    let mutator = with_source(folder, FAST);
+    evolve(folder, &mutator, &["--rounds", "1", "-o", "better"]).says(0, &["wrote"]);
+    let checked = run(folder, "check better/scale-1.json --device vgpu:h100");
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    let text = std::fs::read_to_string(folder.join("better/scale-1.json")).unwrap();
+    assert!(text.contains("\"source\": \"scale-1.cu\""), "{text}");
 }
 
 #[test]

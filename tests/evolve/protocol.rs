@@ -85,7 +85,7 @@ fn a_wrong_answer_is_told_back_once() {
         ),
         (
             "print(json.dumps({'id': request['id'], 'space': {'parameters': {'BLOCK': 7}}}))",
-            "space.yaml",
+            "the search space at `7`",
             "malformed",
         ),
         (

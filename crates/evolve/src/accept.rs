@@ -2,7 +2,8 @@
 //!
 //! A change is compared with the nearest ancestor that was accepted or predicted better, else with the
 //! shipped template. A predicted time decides nothing: the gain must exceed the model's resolution, and
-//! the change is `predicted better` until it was measured.
+//! the change is `predicted better` until it was measured. A time that the model itself doubts is not
+//! resolved at all.
 
 use crate::outcome::Outcome;
 use tuner_core::statistics::{PREDICTION_RESOLUTION, ratio_of_medians};
@@ -40,6 +41,8 @@ pub struct Comparison {
     pub incumbent: Time,
     /// Best time of the change.
     pub change: Time,
+    /// Reasons why one of two predicted times is not reliable; empty if both are, or are measured.
+    pub doubts: Vec<String>,
 }
 
 /// Decision with its reasons.
@@ -49,14 +52,20 @@ pub struct Decision {
     pub outcome: Outcome,
     /// Result of each clause of the rule.
     pub findings: Vec<Finding>,
+    /// Reasons why predicted times are not reliable, with their problems.
+    pub doubts: Vec<String>,
 }
 
 impl Decision {
-    /// Returns the findings in one line.
+    /// Returns doubts and findings in one line.
     #[must_use]
     pub fn detail(&self) -> String {
         let one = |finding: &Finding| format!("{} ({})", finding.clause, finding.because);
-        let all: Vec<String> = self.findings.iter().map(one).collect();
+        let doubts = self
+            .doubts
+            .iter()
+            .map(|doubt| format!("prediction not reliable: {doubt}"));
+        let all: Vec<String> = doubts.chain(self.findings.iter().map(one)).collect();
         all.join("; ")
     }
 }
@@ -80,15 +89,31 @@ pub fn decide(rules: &Rules, predicted: bool, all: &[Comparison]) -> Decision {
         } else {
             Outcome::NotBetter
         };
-        return Decision { outcome, findings };
+        return Decision {
+            outcome,
+            findings,
+            doubts: Vec::new(),
+        };
     }
-    let resolved = rules.judge(&figures(true));
-    let outcome = match (better, holds(&resolved)) {
+    let doubts = all.iter().flat_map(|one| {
+        let problem = &one.problem;
+        one.doubts
+            .iter()
+            .map(move |doubt| format!("{problem}: {doubt}"))
+    });
+    let doubts: Vec<String> = doubts.collect();
+    // One doubtful problem is enough: the same code decides the times of the others.
+    let resolved = doubts.is_empty() && holds(&rules.judge(&figures(true)));
+    let outcome = match (better, resolved) {
         (false, _) => Outcome::NotBetter,
         (true, false) => Outcome::WithinResolution,
         (true, true) => Outcome::PredictedBetter,
     };
-    Decision { outcome, findings }
+    Decision {
+        outcome,
+        findings,
+        doubts,
+    }
 }
 
 /// Compares two times. With `resolved`, a predicted gain counts from the model's resolution on.
@@ -136,9 +161,28 @@ mod tests {
                 problem: format!("p{index}"),
                 incumbent: time(*incumbent, interval(*incumbent)),
                 change: time(*change, interval(*change)),
+                doubts: Vec::new(),
             });
         let all: Vec<Comparison> = all.collect();
         decide(&default_rules(), predicted, &all).outcome
+    }
+
+    #[test]
+    fn a_doubtful_prediction_is_never_predicted_better() {
+        let one = |problem: &str, doubts: &[&str]| Comparison {
+            problem: problem.to_owned(),
+            incumbent: time(300.0, None),
+            change: time(100.0, None),
+            doubts: doubts.iter().map(ToString::to_string).collect(),
+        };
+        let all = [one("p1", &[]), one("p2", &[]), one("p3", &["a branch"])];
+        let decision = decide(&default_rules(), true, &all);
+        assert_eq!(decision.outcome, Outcome::WithinResolution);
+        let detail = decision.detail();
+        assert!(
+            detail.starts_with("prediction not reliable: p3: a branch; "),
+            "{detail}"
+        );
     }
 
     #[test]

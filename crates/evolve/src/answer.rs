@@ -1,10 +1,12 @@
 //! Reading of answers: strict, bounded, and without effects. An answer is data.
 
 use crate::edits::{self, EditError};
-use crate::includes::{self, IncludeError};
+use crate::includes::{self, Context, IncludeError};
 use crate::outcome::Outcome;
 use crate::patch::{self, PatchError};
-use crate::protocol::{MAX_ANSWER_BYTES, MAX_NOTE_CHARS, MAX_SOURCE_BYTES, MutationAnswer};
+use crate::protocol::{
+    MAX_ANSWER_BYTES, MAX_COST, MAX_NOTE_CHARS, MAX_SOURCE_BYTES, MAX_TOKENS, MutationAnswer,
+};
 use crate::space_change::{self, SpaceError};
 use serde_json::{Map, Value};
 use tuner_core::escape;
@@ -47,6 +49,21 @@ pub enum AnswerError {
     /// A refused header.
     #[error(transparent)]
     Include(#[from] IncludeError),
+    /// A cost that cannot be.
+    #[error("`usage` has more than {MAX_TOKENS} tokens, or a cost outside of 0 to {MAX_COST}")]
+    Usage,
+    /// A changed kernel that cannot be read.
+    #[error("the changed kernel is wrong: {0}")]
+    Kernel(String),
+    /// A search space without a configuration of a timed problem.
+    #[error("the changed search space has no valid configuration for the problem `{0}`: {1}")]
+    EmptySpace(String, String),
+    /// A search space that excludes sizes of the check problems.
+    #[error(
+        "the changed search space has no valid configuration for sizes that the parent's allows; checks use \
+         smaller and ragged sizes, and the kernel must compute them too"
+    )]
+    ExcludedSizes,
 }
 
 impl AnswerError {
@@ -69,6 +86,24 @@ pub struct Code {
     pub space: Map<String, Value>,
 }
 
+/// Changed code.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Applied {
+    /// Source and search space.
+    pub code: Code,
+    /// Remarks on parts of the search space that the change left behind.
+    pub notes: Vec<String>,
+}
+
+/// Headers of a kernel and files of its `#line` directives.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// Names that the template includes.
+    pub names: Vec<String>,
+    /// Texts of the headers that come with the kernel.
+    pub texts: Vec<String>,
+}
+
 /// Reads an answer to the request `id`.
 ///
 /// # Errors
@@ -80,8 +115,18 @@ pub fn read(bytes: &[u8], id: &str) -> Result<MutationAnswer, AnswerError> {
     if bytes.trim_ascii().is_empty() {
         return Err(AnswerError::Empty);
     }
-    let mut answer: MutationAnswer = serde_json::from_slice(bytes)
-        .map_err(|error| AnswerError::NotJson(escape::line(&error.to_string())))?;
+    let not_json = |error: String| AnswerError::NotJson(escape::line(&error));
+    let mut answer: MutationAnswer =
+        serde_json::from_slice(bytes).map_err(|error| not_json(error.to_string()))?;
+    // The types accept a list of all fields in order, too.
+    let shape: Value =
+        serde_json::from_slice(bytes).map_err(|error| not_json(error.to_string()))?;
+    if let Some(name) = not_an_object(&shape) {
+        return Err(not_json(format!("{name} is not a JSON object")));
+    }
+    if answer.usage.is_some_and(|usage| !usage.is_plausible()) {
+        return Err(AnswerError::Usage);
+    }
     if answer.id != id {
         let shown: String = answer.id.chars().take(40).collect();
         return Err(AnswerError::OtherRequest {
@@ -93,15 +138,33 @@ pub fn read(bytes: &[u8], id: &str) -> Result<MutationAnswer, AnswerError> {
     Ok(answer)
 }
 
-/// Applies an answer to its parent. `headers` has the names that the parent includes.
+/// Returns the part of an answer that must be an object and is not.
+fn not_an_object(answer: &Value) -> Option<&'static str> {
+    let is_list = |path: &str| answer.pointer(path).is_some_and(Value::is_array);
+    let constraints = answer.pointer("/space/add_constraints");
+    let constraints = constraints.and_then(Value::as_array);
+    if !answer.is_object() {
+        return Some("the answer");
+    }
+    if is_list("/space") {
+        return Some("`space`");
+    }
+    if is_list("/usage") {
+        return Some("`usage`");
+    }
+    let is_wrong = constraints.is_some_and(|all| !all.iter().all(Value::is_object));
+    is_wrong.then_some("a constraint of `add_constraints`")
+}
+
+/// Applies an answer to its parent.
 ///
 /// # Errors
 /// Edits that do not apply, and a refused source.
 pub fn apply(
     answer: &MutationAnswer,
     parent: &Code,
-    headers: &[String],
-) -> Result<Code, AnswerError> {
+    headers: &Headers,
+) -> Result<Applied, AnswerError> {
     let forms = [&answer.source, &answer.blocks, &answer.diff];
     let given = forms.iter().filter(|form| form.is_some()).count();
     if given > 1 || (given == 0 && answer.space.is_none()) {
@@ -115,12 +178,19 @@ pub fn apply(
     } else if let Some(diff) = &answer.diff {
         code.source = patch::apply(&parent.source, diff)?;
     }
-    check_source(&code.source)?;
-    includes::check(&code.source, headers)?;
+    let mut notes = Vec::new();
     if let Some(change) = &answer.space {
-        space_change::apply(&mut code.space, change)?;
+        notes = space_change::apply(&mut code.space, change)?;
     }
-    Ok(code)
+    check_source(&code.source)?;
+    let context = Context {
+        headers: headers.names.clone(),
+        header_texts: headers.texts.clone(),
+        line_files: includes::line_files(&parent.source),
+        macros: space_change::macros(&code.space),
+    };
+    includes::check(&code.source, &context)?;
+    Ok(Applied { code, notes })
 }
 
 fn check_source(source: &str) -> Result<(), AnswerError> {

@@ -1,4 +1,13 @@
 //! Headers that a changed source may include: an allow-list by name.
+//!
+//! A file is read by `#include` and by operators of conditions. The directive's word cannot be made by a
+//! macro; an operator's can, so that [`conditions`] follows the macros of each condition.
+
+mod conditions;
+mod lines;
+
+use lines::{logical_lines, without_comments};
+use std::collections::BTreeMap;
 
 /// CUDA's own device headers.
 pub const CUDA_HEADERS: [&str; 14] = [
@@ -41,49 +50,158 @@ pub enum IncludeError {
         /// The directive.
         directive: String,
     },
+    /// A condition whose macros might form an operator that reads a file.
+    #[error(
+        "line {line}: the condition uses `{name}`, which {why}; use macros that source and search space define"
+    )]
+    Condition {
+        /// Line of the source, from 1.
+        line: usize,
+        /// The macro.
+        name: String,
+        /// Its defect.
+        why: &'static str,
+    },
+    /// A `#line` with a file that the parent does not name.
+    #[error("line {line}: `#line` with another file would move messages there, and is refused")]
+    Line {
+        /// Line of the source, from 1.
+        line: usize,
+    },
+    /// A parameter's value that is more than a line of text.
+    #[error("a value of the parameter `{name}` {why}")]
+    Value {
+        /// The parameter.
+        name: String,
+        /// The defect.
+        why: &'static str,
+    },
 }
 
-/// Checks every directive and operator of a source that reads a file. `parent` has the names that the
-/// parent includes.
+/// Surroundings of a changed source.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Context {
+    /// Names that the parent includes.
+    pub headers: Vec<String>,
+    /// Texts of the headers that come with the kernel.
+    pub header_texts: Vec<String>,
+    /// Files that the parent's `#line` directives name.
+    pub line_files: Vec<String>,
+    /// Macros of the search space with their replacement texts; numbers have none.
+    pub macros: BTreeMap<String, Vec<String>>,
+}
+
+/// Checks every directive and operator of a source that reads a file, and the values of parameters,
+/// which become part of it.
 ///
 /// # Errors
 /// The first that is not allowed.
-pub fn check(source: &str, parent: &[String]) -> Result<(), IncludeError> {
-    for (line, text) in logical_lines(source) {
-        let refused = |directive: &str| IncludeError::Directive {
-            line,
-            directive: directive.to_owned(),
-        };
-        if let Some(word) = FILE_WORDS.iter().find(|word| text.contains(**word)) {
-            return Err(refused(word));
-        }
-        let Some(directive) = text.trim_start().strip_prefix('#') else {
-            continue;
-        };
-        let directive = directive.trim_start();
-        if ["include_next", "embed", "import"]
-            .iter()
-            .any(|name| directive.starts_with(name))
-        {
-            return Err(refused(directive));
-        }
-        let Some(rest) = directive.strip_prefix("include") else {
-            continue;
-        };
-        let Some(name) = named(rest.trim()) else {
-            return Err(refused(&format!("#{directive}")));
-        };
-        let allowed = parent.iter().map(String::as_str).chain(CUDA_HEADERS);
-        if !allowed.clone().any(|one| one == name) {
-            let allowed: Vec<&str> = allowed.collect();
-            return Err(IncludeError::Outside {
-                line,
-                name: name.chars().take(120).collect(),
-                allowed: allowed.join(", "),
-            });
+pub fn check(source: &str, context: &Context) -> Result<(), IncludeError> {
+    for (name, values) in &context.macros {
+        for value in values {
+            check_value(name, value, context)?;
         }
     }
-    Ok(())
+    // The compiler and this reader may disagree on where a comment begins: both readings are checked.
+    for text in [source.to_owned(), without_comments(source)] {
+        for (line, text) in logical_lines(&text) {
+            check_line(line, &text, context)?;
+        }
+    }
+    conditions::check(source, context)
+}
+
+/// Checks the replacement text of a parameter.
+fn check_value(name: &str, value: &str, context: &Context) -> Result<(), IncludeError> {
+    let refused = |why| {
+        let name = name.to_owned();
+        Err(IncludeError::Value { name, why })
+    };
+    if value.contains(['\n', '\r', '\0']) {
+        return refused("has more than one line");
+    }
+    if FILE_WORDS.iter().any(|word| value.contains(word)) {
+        return refused("may read any file");
+    }
+    check_line(0, value, context).or_else(|_| refused("is a directive"))
+}
+
+fn check_line(line: usize, text: &str, context: &Context) -> Result<(), IncludeError> {
+    let refused = |directive: &str| IncludeError::Directive {
+        line,
+        directive: directive.chars().take(120).collect(),
+    };
+    if let Some(word) = FILE_WORDS.iter().find(|word| text.contains(**word)) {
+        return Err(refused(word));
+    }
+    let Some(directive) = text.trim_start().strip_prefix('#') else {
+        return Ok(());
+    };
+    let directive = directive.trim_start();
+    if ["include_next", "embed", "import"]
+        .iter()
+        .any(|name| directive.starts_with(name))
+    {
+        return Err(refused(directive));
+    }
+    if let Some(file) = line_file(directive) {
+        let known = context.line_files.iter().any(|known| known == file);
+        return known.then_some(()).ok_or(IncludeError::Line { line });
+    }
+    let Some(rest) = directive.strip_prefix("include") else {
+        return Ok(());
+    };
+    let Some(name) = named(rest.trim()) else {
+        return Err(refused(&format!("#{directive}")));
+    };
+    let allowed = context.headers.iter().map(String::as_str);
+    let allowed = allowed.chain(CUDA_HEADERS);
+    if allowed.clone().any(|one| one == name) {
+        return Ok(());
+    }
+    let allowed: Vec<&str> = allowed.collect();
+    Err(IncludeError::Outside {
+        line,
+        name: name.chars().take(120).collect(),
+        allowed: allowed.join(", "),
+    })
+}
+
+/// Returns the file of a `#line` directive, also of its form without the word; a macro is its own text.
+fn line_file(directive: &str) -> Option<&str> {
+    let word = directive.strip_prefix("line");
+    let word = word.filter(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'));
+    let rest = word.unwrap_or(directive).trim();
+    let file = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_number = file.len() < rest.len();
+    match (is_number, file.trim()) {
+        (true, "") => None,
+        (true, file) => Some(named(file).unwrap_or(file)),
+        // `#line MACRO`; other directives do not begin with a number.
+        (false, text) => word.is_some().then_some(text),
+    }
+}
+
+/// Returns the files that the `#line` directives of a source name.
+#[must_use]
+pub fn line_files(source: &str) -> Vec<String> {
+    let lines = logical_lines(source);
+    let files = lines.iter().filter_map(|(_, text)| {
+        let directive = text.trim_start().strip_prefix('#')?;
+        line_file(directive.trim_start()).map(str::to_owned)
+    });
+    files.collect()
+}
+
+/// Reports whether two sources differ in comments, blank lines and indentation only.
+#[must_use]
+pub fn is_same_code(one: &str, other: &str) -> bool {
+    let lines = |source: &str| -> Vec<String> {
+        let text = without_comments(source);
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.map(str::to_owned).collect()
+    };
+    lines(one) == lines(other)
 }
 
 /// Returns all allowed names for a parent that includes these.
@@ -103,45 +221,6 @@ const FILE_WORDS: [&str; 4] = [
     "_Pragma(\"include",
 ];
 
-/// Returns the lines with their numbers, with spliced lines joined, digraphs replaced and block comments
-/// that precede a directive removed: the compiler sees directives after these steps.
-fn logical_lines(source: &str) -> Vec<(usize, String)> {
-    let mut lines = Vec::new();
-    let mut begun: Option<(usize, String)> = None;
-    for (index, line) in source.lines().enumerate() {
-        let (number, mut text) = begun.take().unwrap_or((index + 1, String::new()));
-        let line = line.trim_end_matches(['\r', ' ', '\t']);
-        match line.strip_suffix('\\') {
-            Some(part) => {
-                text.push_str(part);
-                begun = Some((number, text));
-            }
-            None => {
-                text.push_str(line);
-                lines.push((number, cleaned(&text)));
-            }
-        }
-    }
-    lines.extend(begun.map(|(number, text)| (number, cleaned(&text))));
-    lines
-}
-
-fn cleaned(line: &str) -> String {
-    let mut text = line.replace("%:", "#").replace("??=", "#");
-    while let Some(open) = text.find("/*") {
-        let close = text.get(open + 2..).and_then(|rest| rest.find("*/"));
-        match close {
-            Some(close) => text.replace_range(open..open + 2 + close + 2, " "),
-            None => break,
-        }
-    }
-    // The end of a comment that began on an earlier line may be followed by a directive.
-    match text.rsplit_once("*/") {
-        Some((_, rest)) if rest.trim_start().starts_with('#') => rest.to_owned(),
-        _ => text,
-    }
-}
-
 /// Returns the name in `"name"` or `<name>`.
 fn named(text: &str) -> Option<&str> {
     let (open, rest) = text.split_at_checked(1)?;
@@ -154,53 +233,4 @@ fn named(text: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headers_of_cuda_and_of_the_parent_are_allowed() {
-        let source = "#include <cuda_fp16.h>\n# include \"shared.cuh\"\nint x; // #include <x.h>\n";
-        assert_eq!(check(source, &["shared.cuh".to_owned()]), Ok(()));
-        assert!(check(source, &[]).is_err());
-    }
-
-    #[test]
-    fn every_spelling_of_another_header_is_refused_by_name() {
-        for source in [
-            "#include \"/etc/passwd\"",
-            "#include <cublas_v2.h>",
-            "#include <cutlass/gemm/device/gemm.h>",
-            "  #  include <cub/cub.cuh>",
-            "%:include <cub/cub.cuh>",
-            "#inc\\\nlude <cub/cub.cuh>",
-            "#include \\\n  <cub/cub.cuh>",
-            "/* a */ #include <cub/cub.cuh>",
-            "/* a\n b */ #include <cub/cub.cuh>",
-            "#/* a */include <cub/cub.cuh>",
-            "#include /* a */ <cub/cub.cuh>",
-        ] {
-            let error = check(source, &[]).unwrap_err();
-            assert!(
-                matches!(error, IncludeError::Outside { .. }),
-                "{source}: {error}"
-            );
-        }
-    }
-
-    #[test]
-    fn other_ways_to_read_a_file_are_refused() {
-        for source in [
-            "#define H <cub/cub.cuh>\n#include H",
-            "#include_next <x.h>",
-            "#embed \"/etc/passwd\"",
-            "#if __has_include(\"/etc/passwd\")\n#endif",
-            "asm(\".incbin \\\"/etc/passwd\\\"\");",
-        ] {
-            let error = check(source, &[]).unwrap_err();
-            assert!(
-                matches!(error, IncludeError::Directive { .. }),
-                "{source}: {error}"
-            );
-        }
-    }
-}
+mod tests;

@@ -1,7 +1,8 @@
 //! Changes of a search space: parameters, derived values, constraints and launches of its document.
 
-use crate::protocol::SpaceChange;
+use crate::protocol::{MAX_LAUNCHES, MAX_SPACE_BYTES, SpaceChange};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// Most parameters of a changed space.
 const MAX_PARAMETERS: usize = 64;
@@ -29,6 +30,12 @@ pub enum SpaceError {
     /// Too many parameters.
     #[error("there are more than {MAX_PARAMETERS} parameters")]
     TooMany,
+    /// Too many launches.
+    #[error("there are more than {MAX_LAUNCHES} launches")]
+    TooManyLaunches,
+    /// Too large.
+    #[error("the changed search space has more than {MAX_SPACE_BYTES} bytes as JSON")]
+    TooLarge,
 }
 
 /// Reads the YAML of a search space as a JSON value.
@@ -55,11 +62,41 @@ pub fn changeable(document: &Map<String, Value>) -> Value {
     })
 }
 
-/// Applies a change to a document.
+/// Returns the macros that a search space defines for its source, with their values that are texts.
+#[must_use]
+pub fn macros(document: &Map<String, Value>) -> BTreeMap<String, Vec<String>> {
+    let mut macros = BTreeMap::new();
+    for (name, parameter) in map(document, "parameters") {
+        let values = parameter["values"].as_array().into_iter().flatten();
+        let values = values.chain([&parameter["default"]]);
+        let texts = values.filter_map(Value::as_str).map(str::to_owned);
+        macros.insert(name, texts.collect());
+    }
+    let problems = map(document, "problems");
+    let sizes = problems.values().filter_map(Value::as_object);
+    let sizes = sizes.flat_map(Map::keys).cloned();
+    let derived = map(document, "derived");
+    for name in sizes.chain(derived.keys().cloned()) {
+        macros.entry(name).or_default();
+    }
+    let options = document.get("compile").and_then(|part| part.get("options"));
+    let options = options.and_then(Value::as_array).into_iter().flatten();
+    let defined = options.filter_map(|one| one.as_str()?.trim().strip_prefix("-D"));
+    for option in defined {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        macros.insert(name.trim().to_owned(), vec![value.to_owned()]);
+    }
+    macros
+}
+
+/// Applies a change to a document, and returns remarks on seeds that it removes.
 ///
 /// # Errors
 /// Something to remove that is not there; the search space's own reader checks the rest.
-pub fn apply(document: &mut Map<String, Value>, change: &SpaceChange) -> Result<(), SpaceError> {
+pub fn apply(
+    document: &mut Map<String, Value>,
+    change: &SpaceChange,
+) -> Result<Vec<String>, SpaceError> {
     merge(document, "parameters", "parameter", &change.parameters)?;
     merge(document, "derived", "derived value", &change.derived)?;
     if map(document, "parameters").len() > MAX_PARAMETERS {
@@ -79,23 +116,32 @@ pub fn apply(document: &mut Map<String, Value>, change: &SpaceChange) -> Result<
         *known = Value::Array(constraints);
     }
     if let Some(launches) = &change.launches {
+        if launches.len() > MAX_LAUNCHES {
+            return Err(SpaceError::TooManyLaunches);
+        }
         document.insert("launches".to_owned(), json!(launches));
     }
-    if !change.seeds.is_empty() {
-        let known = document.entry("seeds").or_insert_with(|| json!([]));
-        let mut seeds: Vec<Value> = change
-            .seeds
-            .iter()
-            .take(MAX_SEEDS)
-            .map(|one| json!(one))
-            .collect();
-        seeds.extend(known.as_array().cloned().unwrap_or_default());
-        *known = Value::Array(seeds);
-    }
+    let mut notes = Vec::new();
     if !change.parameters.is_empty() {
-        keep_known_seeds(document);
+        notes = keep_known_seeds(document);
     }
-    Ok(())
+    if !change.seeds.is_empty() {
+        add_seeds(document, &change.seeds);
+    }
+    let size = serde_json::to_string(document).map_or(0, |text| text.len());
+    if size > MAX_SPACE_BYTES {
+        return Err(SpaceError::TooLarge);
+    }
+    Ok(notes)
+}
+
+/// Puts configurations before the seeds of the search space.
+fn add_seeds(document: &mut Map<String, Value>, more: &[Map<String, Value>]) {
+    let known = document.entry("seeds").or_insert_with(|| json!([]));
+    let more = more.iter().take(MAX_SEEDS).map(|one| json!(one));
+    let mut seeds: Vec<Value> = more.collect();
+    seeds.extend(known.as_array().cloned().unwrap_or_default());
+    *known = Value::Array(seeds);
 }
 
 /// Sets or removes entries of a map in the document.
@@ -126,14 +172,50 @@ fn map(document: &Map<String, Value>, key: &str) -> Map<String, Value> {
     entries.cloned().unwrap_or_default()
 }
 
-/// Drops the values of removed parameters from the seeds.
-fn keep_known_seeds(document: &mut Map<String, Value>) {
+/// Drops the values of removed parameters from the seeds, and seeds with values that no longer exist.
+fn keep_known_seeds(document: &mut Map<String, Value>) -> Vec<String> {
     let parameters = map(document, "parameters");
     let Some(seeds) = document.get_mut("seeds").and_then(Value::as_array_mut) else {
-        return;
+        return Vec::new();
     };
     for seed in seeds.iter_mut().filter_map(Value::as_object_mut) {
         seed.retain(|name, _| parameters.contains_key(name));
+    }
+    let has_gone = |(name, value): (&String, &Value)| {
+        parameters
+            .get(name)
+            .is_some_and(|parameter| !has_value(parameter, value))
+    };
+    let mut notes = Vec::new();
+    seeds.retain(|seed| {
+        let gone = seed
+            .as_object()
+            .and_then(|seed| seed.iter().find(|one| has_gone(*one)));
+        if let Some((name, value)) = gone {
+            notes.push(format!("a seed with {name} = {value} is dropped"));
+        }
+        gone.is_none()
+    });
+    notes
+}
+
+/// Reports whether a parameter has this value; what is neither a list nor a range is left to the reader
+/// of search spaces.
+fn has_value(parameter: &Value, value: &Value) -> bool {
+    if let Some(values) = parameter["values"].as_array() {
+        let same =
+            |one: &Value| one == value || (one.is_number() && one.as_f64() == value.as_f64());
+        return values.iter().any(same);
+    }
+    let range = parameter["range"].as_object();
+    let end = |name: &str| range?.get(name)?.as_f64();
+    match (end("from"), end("to"), value.as_f64()) {
+        (Some(from), Some(to), Some(value)) => {
+            let step = end("step").filter(|step| *step > 0.0).unwrap_or(1.0);
+            let steps = (value - from) / step;
+            (from..=to).contains(&value) && (steps - steps.round()).abs() < 1e-9
+        }
+        _ => true,
     }
 }
 
@@ -175,6 +257,36 @@ mod tests {
     fn a_name_is_no_boolean() {
         let space = document("arguments: [{ name: y }, { name: no }]").unwrap();
         assert_eq!(space["arguments"], json!([{"name": "y"}, {"name": "no"}]));
+    }
+
+    #[test]
+    fn narrowed_values_drop_seeds_that_have_others() {
+        let mut space = document(YAML).unwrap();
+        let parameters = serde_json::from_value(json!({"A": {"values": [1], "default": 1}}));
+        let change = SpaceChange {
+            parameters: parameters.unwrap(),
+            seeds: vec![serde_json::from_value(json!({"A": 1})).unwrap()],
+            ..SpaceChange::default()
+        };
+        let notes = apply(&mut space, &change).unwrap();
+        assert_eq!(notes, ["a seed with A = 2 is dropped"]);
+        assert_eq!(space["seeds"], json!([{"A": 1}]));
+        let range = json!({"range": {"from": 2, "to": 8, "step": 2}});
+        for (value, is_in) in [(2, true), (8, true), (5, false), (10, false)] {
+            assert_eq!(has_value(&range, &json!(value)), is_in, "{value}");
+        }
+    }
+
+    #[test]
+    fn the_macros_of_a_source_are_those_of_its_space() {
+        let space = document(
+            "parameters: { T: { values: [float, half] }, N: { values: [1] } }\nderived: { D: N }\n\
+             problems: { p: { R: 2 } }\ncompile: { options: [-DX=1, --fmad] }\n",
+        );
+        let all = macros(&space.unwrap());
+        let names: Vec<&String> = all.keys().collect();
+        assert_eq!(names, ["D", "N", "R", "T", "X"]);
+        assert_eq!(all["T"], ["float", "half"]);
     }
 
     #[test]

@@ -1,24 +1,18 @@
 //! Evaluation of a kernel's code: fresh checks, tuning, and the counters of its best configurations.
 
+use super::checks;
 use super::options::Options;
 use crate::cli::CliError;
-use rand::{RngExt as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tokio::sync::watch;
 use tuner_core::record::{ConfigValues, Verdict};
-use tuner_core::value::Value;
-use tuner_engine::job::{ChangedCode, FreshChecks, JobError, Prepared, Request};
+use tuner_engine::job::{ChangedCode, FreshChecks, JobError, KnownKernel, Prepared, Request};
 use tuner_engine::{Best, Event, Judged, StopReason};
 use tuner_evolve::accept::Time;
-use tuner_kernel::catalog::Kernel;
-use tuner_space::{Config, Problem, Space};
+use tuner_evolve::includes;
+use tuner_space::{Config, Space};
 use tuner_store::{DeviceFilter, LeaderboardQuery, RunId, Store};
-
-/// Check problems that are drawn for a change.
-const DRAWN_PROBLEMS: usize = 2;
-/// Seeds of inputs that are drawn for a change.
-const DRAWN_SEEDS: usize = 2;
 
 /// Best configuration of a problem with the facts of its code.
 #[derive(Debug, Clone)]
@@ -36,13 +30,15 @@ pub(super) struct CodeFacts {
     pub(super) spill_bytes: Option<u64>,
     /// Counters of the device, by name.
     pub(super) counters: serde_json::Map<String, serde_json::Value>,
+    /// Reasons why the predicted time is not reliable.
+    pub(super) doubts: Vec<String>,
 }
 
 impl CodeFacts {
     fn new(judged: &Judged) -> Self {
         let compiled = judged.compilation.as_ref();
-        let counters = judged.found.explanation.as_ref();
-        let counters = counters.and_then(|one| serde_json::to_value(one).ok());
+        let explanation = judged.found.explanation.as_ref();
+        let counters = explanation.and_then(|one| serde_json::to_value(one).ok());
         Self {
             code: compiled.map_or_else(String::new, |facts| facts.cubin_hash.to_string()),
             registers: compiled.map(|facts| facts.registers),
@@ -51,6 +47,7 @@ impl CodeFacts {
                 Some(serde_json::Value::Object(counters)) => counters,
                 _ => serde_json::Map::new(),
             },
+            doubts: explanation.map_or_else(Vec::new, |one| one.doubts.clone()),
         }
     }
 }
@@ -62,8 +59,8 @@ pub(super) type Results = BTreeMap<String, Tuned>;
 pub(super) enum Evaluation {
     /// Right on all problems.
     Right(Results),
-    /// The machine code is that of the parent.
-    Unchanged,
+    /// The machine code is that of the parent; the text says which.
+    Unchanged(&'static str),
     /// A defect.
     Wrong { verdict: Verdict, detail: String },
     /// The user stopped it.
@@ -92,6 +89,8 @@ impl Evaluator<'_> {
             no_baseline: code.is_some(),
             prove_budget: self.options.prove_budget,
             change: code.cloned(),
+            // A mutator may edit the files meanwhile.
+            known_kernel: Some(KnownKernel(Arc::clone(&self.options.parsed))),
             ..Request::default()
         }
     }
@@ -155,14 +154,10 @@ impl Evaluator<'_> {
     }
 
     /// Sets up the judgement of single configurations with fresh seeds and shapes.
-    fn judge(&self, code: MaybeCode<'_>, round: u32) -> Result<Prepared, JobError> {
-        let mut request = self.request(code, &self.options.problems, 1);
+    fn judge(&self, code: &ChangedCode, drawn: &FreshChecks) -> Result<Prepared, JobError> {
+        let mut request = self.request(Some(code), &self.options.problems, 1);
         request.no_baseline = true;
-        request.fresh_checks = Some(fresh_checks(
-            &self.options.parsed,
-            self.options.check_seed,
-            round,
-        ));
+        request.fresh_checks = Some(drawn.clone());
         Prepared::new(&request, &self.options.folder)
     }
 
@@ -195,11 +190,16 @@ impl Evaluator<'_> {
         parent: &Parent<'_>,
         round: u32,
     ) -> Result<Evaluation, CliError> {
-        let prepared = match self.judge(Some(code), round) {
+        if code.space == parent.code.space
+            && includes::is_same_code(&code.source, &parent.code.source)
+        {
+            return Ok(Evaluation::Unchanged("the machine code is the parent's"));
+        }
+        let drawn = checks::draw(self.options, code, round);
+        let prepared = match self.judge(code, &drawn) {
             Ok(prepared) => prepared,
             Err(error) => return not_judged(error),
         };
-        let mut codes = BTreeMap::new();
         for (task, one) in prepared.plan().tasks.iter().enumerate() {
             if *self.shutdown.borrow() {
                 return Ok(Evaluation::Interrupted);
@@ -216,11 +216,6 @@ impl Evaluator<'_> {
             if !judged.found.judgement.is_ok() {
                 return Ok(wrong(&judged, &one.key.problem));
             }
-            codes.insert(&one.key.problem, CodeFacts::new(&judged).code);
-        }
-        let before = parent.results.values().map(|tuned| &tuned.facts.code);
-        if code.space == parent.space && before.eq(codes.values()) {
-            return Ok(Evaluation::Unchanged);
         }
         let mut best = BTreeMap::new();
         for problem in &self.options.problems {
@@ -233,39 +228,56 @@ impl Evaluator<'_> {
                 }
             };
         }
-        self.finalists(&prepared, best)
-    }
-
-    /// Judges the best configurations with fresh checks.
-    fn finalists(
-        &self,
-        prepared: &Prepared,
-        mut best: BTreeMap<String, Best>,
-    ) -> Result<Evaluation, CliError> {
-        let mut results = Results::new();
-        for (task, one) in prepared.plan().tasks.iter().enumerate() {
-            let Some(found) = best.remove(&one.key.problem) else {
-                continue;
-            };
-            let judged = prepared.judge(task, &projected(&one.space, &found.config))?;
-            if !judged.found.judgement.is_ok() {
-                return Ok(wrong(&judged, &one.key.problem));
+        // Only now: the change may matter in configurations that are not the parent's best.
+        let avoids = |problem: &str, config: &ConfigValues| {
+            let parent = parent.results.get(problem)?;
+            checks::avoided(self.options, code, &drawn, [&parent.config, config])
+        };
+        let found = finalists(&prepared, best, &avoids)?;
+        let before = parent.results.values().map(|tuned| &tuned.facts.code);
+        Ok(match found {
+            Evaluation::Right(results)
+                if before.eq(results.values().map(|tuned| &tuned.facts.code)) =>
+            {
+                Evaluation::Unchanged("the machine code of the best configurations is the parent's")
             }
-            let tuned = Tuned::new(
-                found.config,
-                found.time_us,
-                found.ci95_us,
-                CodeFacts::new(&judged),
-            );
-            results.insert(one.key.problem.clone(), tuned);
-        }
-        Ok(Evaluation::Right(results))
+            other => other,
+        })
     }
+}
+
+/// Judges the best configurations with fresh checks; `avoids` says which checks one is not valid for.
+fn finalists(
+    prepared: &Prepared,
+    mut best: BTreeMap<String, Best>,
+    avoids: &dyn Fn(&str, &ConfigValues) -> Option<String>,
+) -> Result<Evaluation, CliError> {
+    let mut results = Results::new();
+    for (task, one) in prepared.plan().tasks.iter().enumerate() {
+        let problem = &one.key.problem;
+        let Some(found) = best.remove(problem) else {
+            continue;
+        };
+        if let Some(why) = avoids(problem, &found.config) {
+            return Ok(Evaluation::Wrong {
+                verdict: Verdict::NotJudged,
+                detail: format!("problem {problem}: {why}"),
+            });
+        }
+        let judged = prepared.judge(task, &projected(&one.space, &found.config))?;
+        if !judged.found.judgement.is_ok() {
+            return Ok(wrong(&judged, problem));
+        }
+        let facts = CodeFacts::new(&judged);
+        let tuned = Tuned::new(found.config, found.time_us, found.ci95_us, facts);
+        results.insert(problem.clone(), tuned);
+    }
+    Ok(Evaluation::Right(results))
 }
 
 /// Parent of a change, as its evaluation needs it.
 pub(super) struct Parent<'a> {
-    pub(super) space: &'a str,
+    pub(super) code: &'a ChangedCode,
     pub(super) results: &'a Results,
 }
 
@@ -321,40 +333,4 @@ fn projected(space: &Space, values: &ConfigValues) -> Config {
         true => config,
         false => space.default_config(),
     }
-}
-
-/// Draws input seeds, and check problems within the ranges that the sizes of the declared check
-/// problems span.
-fn fresh_checks(kernel: &Kernel, seed: u64, round: u32) -> FreshChecks {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ u64::from(round).rotate_left(17));
-    let checks = &kernel.spec.check_problems;
-    let mut problems = Vec::new();
-    for number in 1..=DRAWN_PROBLEMS {
-        let Some(base) = checks.first() else {
-            break;
-        };
-        let sizes = base.sizes.iter().map(|(name, value)| {
-            let range = range_of(checks, name);
-            let drawn = range.map(|[low, high]| Value::Int(rng.random_range(low..=high)));
-            (name.clone(), drawn.unwrap_or_else(|| value.clone()))
-        });
-        problems.push((format!("drawn{number}"), sizes.collect()));
-    }
-    FreshChecks {
-        seeds: (0..DRAWN_SEEDS).map(|_| rng.random()).collect(),
-        problems,
-    }
-}
-
-/// Returns the smallest and the largest value of a size in the declared check problems.
-fn range_of(checks: &[Problem], name: &str) -> Option<[i64; 2]> {
-    let values = checks.iter().filter_map(|problem| {
-        let (_, value) = problem.sizes.iter().find(|(size, _)| size == name)?;
-        match value {
-            Value::Int(value) => Some(*value),
-            _ => None,
-        }
-    });
-    let values: Vec<i64> = values.collect();
-    Some([*values.iter().min()?, *values.iter().max()?])
 }

@@ -3,6 +3,7 @@
 use super::Args;
 use crate::cli::{CliError, complete, usage};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tuner_core::record::{DeviceKind, TimingKind};
 use tuner_core::units::{ContentHash, Seed};
@@ -10,6 +11,7 @@ use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_engine::job::{ChangedCode, Jobs, Prepared, ProveBudget, Request};
 use tuner_engine::parse_budget;
 use tuner_evolve::accept::default_rules;
+use tuner_evolve::answer::Headers;
 use tuner_evolve::space_change;
 use tuner_kernel::catalog::{self, Kernel};
 use tuner_kernel::compile::included_names;
@@ -38,11 +40,11 @@ pub(super) struct Options {
     pub(super) rules: Rules,
     pub(super) timeout: Duration,
     /// Kernel as its files were at the beginning.
-    pub(super) parsed: Kernel,
+    pub(super) parsed: Arc<Kernel>,
     /// Code of the files.
     pub(super) code: ChangedCode,
-    /// Names that the template includes.
-    pub(super) headers: Vec<String>,
+    /// Headers of the template.
+    pub(super) headers: Headers,
 }
 
 impl Options {
@@ -80,7 +82,7 @@ impl Options {
         let yaml = std::fs::read_to_string(&parsed.path)?;
         let document =
             space_change::document(&yaml).map_err(|error| complete(format!("error: {error}")))?;
-        let headers = included_names(&parsed.template.text);
+        let headers = headers(&parsed);
         Ok(Self {
             kernel: args.kernel.clone(),
             device: args.device.clone(),
@@ -108,8 +110,8 @@ impl Options {
                 source: parsed.template.text.to_string(),
                 space: serde_json::to_string_pretty(&document)?,
             },
-            headers: headers.into_iter().map(|(name, _)| name).collect(),
-            parsed,
+            headers,
+            parsed: Arc::new(parsed),
             folder,
         })
     }
@@ -155,6 +157,16 @@ fn facts(args: &Args, folder: &std::path::Path) -> Result<DeviceFacts, CliError>
     let prepared = Prepared::new(&request, folder)?;
     prepared.notes.iter().for_each(|note| say!("{note}"));
     Ok(prepared.facts().clone())
+}
+
+/// Returns the names that a template includes, and the texts of its headers.
+fn headers(kernel: &Kernel) -> Headers {
+    let names = included_names(&kernel.template.text).into_iter();
+    let texts = kernel.template.headers.iter();
+    Headers {
+        names: names.map(|(name, _)| name).collect(),
+        texts: texts.map(|header| header.text.clone()).collect(),
+    }
 }
 
 /// Derives the seed of the checks, which no request to a mutator contains.

@@ -1,6 +1,8 @@
 //! Request for a change: task, parent, counters, failures of the line, siblings, rules.
 
+use super::checks;
 use super::evaluate::Results;
+use super::floor;
 use super::options::Options;
 use serde_json::{Map, Value, json};
 use tuner_core::record::ConfigValues;
@@ -52,7 +54,7 @@ pub(super) fn build(
             .shipped
             .get(problem)
             .map_or(tuned.time.us, |one| one.time.us),
-        roofline_us: roofline_us(options, problem, &tuned.config),
+        roofline_us: floor::roofline_us(options, problem, &tuned.config),
         bottlenecks: bottlenecks(&tuned.facts.counters),
         counters: tuned.facts.counters.clone(),
     });
@@ -83,12 +85,12 @@ pub(super) fn build(
             space: space_change::changeable(&document),
             best: best.collect(),
         },
-        failures: failures(asked.change, changes),
+        failures: failures(asked.change, changes, &options.problems),
         siblings: siblings(asked.change, changes),
         rules: Rules {
             accept: options.rules.to_string(),
             resolution: options.predicted.then_some(PREDICTION_RESOLUTION),
-            includes: includes::allowed(&options.headers),
+            includes: includes::allowed(&options.headers.names),
             max_source_bytes: MAX_SOURCE_BYTES,
             max_answer_bytes: MAX_ANSWER_BYTES,
         },
@@ -114,7 +116,7 @@ fn config_map(config: &ConfigValues) -> Map<String, Value> {
 }
 
 /// Returns the failed changes of the same parent and of its ancestors, newest first.
-fn failures(parent: Option<i64>, changes: &[Change]) -> Vec<Failure> {
+fn failures(parent: Option<i64>, changes: &[Change], timed: &[String]) -> Vec<Failure> {
     let mut line = vec![parent];
     let mut next = parent;
     while let Some(change) = changes.iter().find(|change| Some(change.id) == next) {
@@ -129,7 +131,7 @@ fn failures(parent: Option<i64>, changes: &[Change]) -> Vec<Failure> {
         change: change.id,
         outcome: change.outcome.clone(),
         verdict: change.verdict.clone(),
-        detail: change.detail.clone(),
+        detail: checks::without_checks(&change.detail, timed),
         note: change.note.clone(),
     };
     failed.take(MAX_HISTORY).map(failure).collect()
@@ -152,22 +154,6 @@ fn siblings(parent: Option<i64>, changes: &[Change]) -> Vec<Sibling> {
             .collect(),
     };
     all.map(sibling).collect()
-}
-
-/// Returns the time at peak arithmetic and bandwidth.
-fn roofline_us(options: &Options, problem: &str, config: &ConfigValues) -> Option<f64> {
-    let arch = vgpu::arch::by_device_name(&options.device_name)?;
-    let spec = &options.parsed.spec;
-    let limits = options.limits?;
-    let space = spec.space(problem, &limits).ok()?;
-    let config = space
-        .config_from_values(config)
-        .ok()
-        .unwrap_or_else(|| space.default_config());
-    let bound = spec.binder(problem, &limits).ok()?.bind(&config).ok()?;
-    let bytes_s = bound.bytes? / (arch.dram_gb_s * 1e9);
-    let flops_s = bound.flops? / arch.peak_fp32();
-    Some(bytes_s.max(flops_s) * 1e6)
 }
 
 /// Names the unit that limits a kernel, then the largest causes of idle cycles.

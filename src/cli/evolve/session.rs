@@ -2,8 +2,10 @@
 
 use super::announce;
 use super::evaluate::{Evaluation, Evaluator, Parent, Results, Tuned};
-use super::mutator::{Mutator, MutatorError, Reply};
+use super::floor;
+use super::mutator::{Mutator, MutatorError};
 use super::options::Options;
+use super::reading;
 use super::request::{self, Asked};
 use super::watch::Files;
 use crate::cli::{CliError, usage};
@@ -14,16 +16,17 @@ use tuner_core::record::ConfigValues;
 use tuner_core::units::ContentHash;
 use tuner_engine::job::ChangedCode;
 use tuner_evolve::accept::{Comparison, decide};
-use tuner_evolve::answer::{self, AnswerError, Code};
 use tuner_evolve::outcome::Outcome;
 use tuner_evolve::patch;
 use tuner_evolve::population::{Member, Population};
 use tuner_evolve::protocol::{MutationRequest, Usage};
-use tuner_evolve::space_change;
 use tuner_store::{Change, ChangeTime, Lineage, Store};
 
 /// Consecutive requests without an answer after which an evolution ends.
 const MAX_SILENT_ROUNDS: u32 = 5;
+
+/// Longest stored finding, characters.
+const MAX_DETAIL_CHARS: usize = 2000;
 
 /// Reason of an evolution's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +68,7 @@ struct Answered {
     note: String,
     usage: Usage,
     seconds: f64,
-    code: Result<ChangedCode, (Outcome, String)>,
+    code: Result<reading::Change, (Outcome, String)>,
 }
 
 impl Session<'_> {
@@ -139,18 +142,18 @@ impl Session<'_> {
                 change.outcome = outcome.to_string();
                 change.detail = detail;
             }
-            Ok(code) => {
+            Ok(reading::Change { code, notes }) => {
                 change.diff = diff(&parent.code, &code);
                 let of = Parent {
-                    space: &parent.code.space,
+                    code: &parent.code,
                     results: &parent.results,
                 };
                 match self.evaluator.evaluate(&code, &of, round).await? {
                     Evaluation::Interrupted => return Ok(None),
                     Evaluation::Right(found) => results = Some(self.judged(&mut change, found)),
-                    Evaluation::Unchanged => {
+                    Evaluation::Unchanged(why) => {
                         change.outcome = Outcome::Unchanged.to_string();
-                        "the machine code is the parent's".clone_into(&mut change.detail);
+                        why.clone_into(&mut change.detail);
                     }
                     Evaluation::Wrong { verdict, detail } => {
                         change.outcome = Outcome::Failed.to_string();
@@ -158,9 +161,14 @@ impl Session<'_> {
                         change.detail = detail;
                     }
                 }
+                for note in notes {
+                    change.detail.push_str("; ");
+                    change.detail.push_str(&note);
+                }
                 (change.source, change.space) = (Some(code.source), Some(code.space));
             }
         }
+        change.detail = cut(&change.detail);
         change.id = self.store.add_change(&self.name, change.clone()).await?;
         if let Some(results) = results {
             self.population.add(member(&change, Some(island)));
@@ -176,10 +184,16 @@ impl Session<'_> {
     fn judged(&self, change: &mut Change, found: Results) -> Results {
         let incumbent = self.incumbent(change.parent);
         let comparisons = found.iter().filter_map(|(problem, tuned)| {
+            let before = incumbent.get(problem)?;
+            let impossible = floor::below(self.options, problem, &self.shipped, tuned);
+            let doubts = before.facts.doubts.iter().chain(&tuned.facts.doubts);
+            let mut doubts: Vec<String> = doubts.cloned().chain(impossible).collect();
+            doubts.dedup();
             Some(Comparison {
                 problem: problem.clone(),
-                incumbent: incumbent.get(problem)?.time,
+                incumbent: before.time,
                 change: tuned.time,
+                doubts,
             })
         });
         let comparisons: Vec<Comparison> = comparisons.collect();
@@ -263,7 +277,7 @@ impl Session<'_> {
         shutdown: &Receiver<bool>,
     ) -> Result<Option<Answered>, CliError> {
         let began = Instant::now();
-        let mut usage = Usage::default();
+        let mut total = Usage::default();
         loop {
             let stopped = || *shutdown.borrow();
             let within = self.options.timeout;
@@ -272,66 +286,37 @@ impl Session<'_> {
             let changed = self.files.changed();
             let (note, code) = match reply {
                 Err(MutatorError::Stopped) => return Ok(None),
-                Err(MutatorError::NoAnswer { why, usage: used }) => {
-                    usage.add(used);
+                Err(MutatorError::NoAnswer { why, usage }) => {
+                    total.add(usage);
                     (String::new(), Err((Outcome::NoAnswer, why)))
                 }
                 Err(MutatorError::Exhausted(why)) => {
                     self.exhausted = true;
                     (String::new(), Err((Outcome::NoAnswer, why)))
                 }
-                Ok(_) if changed.is_some() => (
-                    String::new(),
-                    Err((Outcome::Refused, changed.unwrap_or_default())),
-                ),
                 Ok(reply) => {
-                    let (note, used, code) = self.read(&reply, &request.id, parent);
-                    usage.add(used);
-                    match code {
-                        Ok(code) => (note, Ok(code)),
-                        Err(error) if request.correction.is_none() => {
-                            request.correction = Some(error.to_string());
+                    let read = reading::read(self.options, &reply, &request, &parent.code);
+                    total.add(read.usage);
+                    match (changed, read.change) {
+                        (Some(why), _) => (read.note, Err((Outcome::Refused, why))),
+                        (None, Ok(change)) => (read.note, Ok(change)),
+                        (None, Err(error)) if request.correction.is_none() => {
+                            request.correction = Some(cut(&error.to_string()));
                             continue;
                         }
-                        Err(error) => (note, Err((error.outcome(), error.to_string()))),
+                        (None, Err(error)) => {
+                            (read.note, Err((error.outcome(), error.to_string())))
+                        }
                     }
                 }
             };
             return Ok(Some(Answered {
                 note,
-                usage,
+                usage: total,
                 seconds: began.elapsed().as_secs_f64(),
                 code,
             }));
         }
-    }
-
-    /// Reads an answer and applies it.
-    fn read(
-        &self,
-        reply: &Reply,
-        id: &str,
-        parent: &ParentCode,
-    ) -> (String, Usage, Result<ChangedCode, AnswerError>) {
-        let answer = match answer::read(&reply.bytes, id) {
-            Ok(answer) => answer,
-            Err(error) => return (String::new(), reply.usage.unwrap_or_default(), Err(error)),
-        };
-        let usage = reply.usage.or(answer.usage).unwrap_or_default();
-        let code = || -> Result<ChangedCode, AnswerError> {
-            let space = space_change::document(&parent.code.space)?;
-            let source = parent.code.source.clone();
-            let code = answer::apply(&answer, &Code { source, space }, &self.options.headers)?;
-            let code = ChangedCode {
-                source: code.source,
-                space: serde_json::to_string_pretty(&code.space).unwrap_or_default(),
-            };
-            let kernel = self.options.parsed.with_code(&code.source, &code.space);
-            kernel.map_err(|error| AnswerError::NotJson(error.to_string()))?;
-            Ok(code)
-        };
-        let code = code();
-        (answer.note, usage, code)
     }
 
     /// Takes over the changes of an interrupted evolution.
@@ -372,6 +357,14 @@ impl Session<'_> {
             (time.problem.clone(), tuned)
         });
         Ok(results.collect())
+    }
+}
+
+/// Cuts a finding that a compiler or a device made very long.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_DETAIL_CHARS) {
+        Some((at, _)) => format!("{} … (cut)", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 

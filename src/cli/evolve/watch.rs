@@ -5,32 +5,50 @@ use tuner_core::units::ContentHash;
 use tuner_kernel::catalog::{self, Kernel};
 
 /// Files of a kernel with the hashes of their contents.
-pub(super) struct Files(Vec<(PathBuf, Option<ContentHash>)>);
+pub(super) struct Files(Vec<WatchedFile>);
+
+struct WatchedFile {
+    path: PathBuf,
+    /// Hash at the beginning.
+    first: Option<ContentHash>,
+    /// Hash that was reported last.
+    known: Option<ContentHash>,
+}
 
 impl Files {
-    /// Reads the search space, the template and its reference.
+    /// Reads the search space, the template, its reference, their headers and data.
     pub(super) fn new(kernel: &Kernel) -> Self {
         let mut paths = vec![kernel.path.clone(), kernel.spec.source.clone()];
         if let tuner_space::Reference::Kernel { source, .. } = &kernel.spec.reference {
             paths.push(source.clone());
         }
-        Self(
-            paths
-                .into_iter()
-                .map(|path| (path.clone(), hash(&path)))
-                .collect(),
-        )
+        for template in std::iter::once(&kernel.template).chain(&kernel.reference) {
+            let headers = template.headers.iter();
+            paths.extend(headers.map(|header| PathBuf::from(&header.path)));
+        }
+        paths.extend(kernel.spec.data_paths());
+        paths.sort();
+        paths.dedup();
+        let file = |path: PathBuf| {
+            let first = hash(&path);
+            WatchedFile {
+                known: first.clone(),
+                path,
+                first,
+            }
+        };
+        Self(paths.into_iter().map(file).collect())
     }
 
-    /// Returns a message about files that were changed since the last call.
+    /// Returns a message about files that were changed since the last call; a restored file is none.
     pub(super) fn changed(&mut self) -> Option<String> {
         let mut names = Vec::new();
-        for (path, known) in &mut self.0 {
-            let now = hash(path);
-            if now != *known {
-                names.push(catalog::shown(path));
-                *known = now;
+        for file in &mut self.0 {
+            let now = hash(&file.path);
+            if now != file.known && now != file.first {
+                names.push(catalog::shown(&file.path));
             }
+            file.known = now;
         }
         (!names.is_empty()).then(|| {
             format!(

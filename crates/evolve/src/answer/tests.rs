@@ -14,7 +14,7 @@ fn parent() -> Code {
 }
 
 fn outcome(bytes: &[u8]) -> Result<Code, AnswerError> {
-    apply(&read(bytes, ID)?, &parent(), &[])
+    Ok(apply(&read(bytes, ID)?, &parent(), &Headers::default())?.code)
 }
 
 fn value(answer: &Value) -> Result<Code, AnswerError> {
@@ -59,6 +59,43 @@ fn each_defect_is_named() {
             "unknown field `problems`",
         ),
         (json!([1]), "not of the protocol"),
+        (json!([ID, "x"]), "the answer is not a JSON object"),
+        (
+            json!({"id": ID, "space": []}),
+            "`space` is not a JSON object",
+        ),
+        (
+            json!({"id": ID, "source": "x", "usage": [1, 2.0]}),
+            "`usage` is not a JSON object",
+        ),
+        (
+            json!({"id": ID, "space": {"add_constraints": [["A", "b"]]}}),
+            "`add_constraints` is not a JSON object",
+        ),
+        (
+            json!({"id": ID, "source": "x", "usage": {"cost": -1e9}}),
+            "cost outside of 0",
+        ),
+        (
+            json!({"id": ID, "source": "x", "usage": {"cost": 1e308}}),
+            "cost outside of 0",
+        ),
+        (
+            json!({"id": ID, "source": "x", "usage": {"tokens": u64::MAX}}),
+            "tokens",
+        ),
+        (
+            json!({"id": ID, "space": {"parameters": {"P": {"values": ["__has_include"]}}}}),
+            "a value of the parameter `P`",
+        ),
+        (
+            json!({"id": ID, "space": {"parameters": {"P": {"values": ["x".repeat(MAX_SOURCE_BYTES)]}}}}),
+            "the changed search space has more than",
+        ),
+        (
+            json!({"id": ID, "space": {"launches": vec![json!({"entry": "k"}); 65]}}),
+            "more than 64 launches",
+        ),
     ];
     for (answer, text) in cases {
         let error = value(&answer).unwrap_err().to_string();

@@ -77,7 +77,9 @@ fn every_answer_applies_to_its_parent_and_none_comes_twice() {
                 source: source.clone(),
                 space: space.clone(),
             };
-            let changed = answer::apply(&read, &parent, &[]).unwrap();
+            let changed = answer::apply(&read, &parent, &answer::Headers::default())
+                .unwrap()
+                .code;
             assert_ne!(changed, parent, "{}", answer.note);
             assert!(
                 notes.insert(answer.note.clone()),
