@@ -1,5 +1,6 @@
 //! Commands that answer one question, with limits on time and output.
 
+use crate::descendants::Descendants;
 use crate::pipes::{Pipes, Program, State};
 use std::io;
 use std::process::ExitStatus;
@@ -50,7 +51,7 @@ fn said_text(said: &str) -> String {
 }
 
 /// Runs a command with `question` on its standard input, and returns its standard output. Kills the
-/// command's process group before it returns.
+/// command's process group, and what it started in other sessions, before it returns.
 ///
 /// # Errors
 /// The command gave no answer within the limits, or `stopped` returned true.
@@ -60,7 +61,11 @@ pub fn ask(
     limits: AnswerLimits,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, NoAnswer> {
-    let mut pipes = Pipes::start(program)?;
+    let descendants = Descendants::new();
+    let mut program = program.clone();
+    program.environment.push(descendants.variable());
+    // Dropped before the descendants are looked for: its group ends with it.
+    let mut pipes = Pipes::start(&program)?;
     pipes.queue(question);
     pipes.close_input();
     let deadline = Instant::now() + limits.within;
@@ -120,6 +125,25 @@ mod tests {
     fn the_answer_is_all_of_standard_output() {
         assert_eq!(sh("cat; echo x >&2", 60_000, 100).unwrap(), b"question");
         assert_eq!(sh("sleep 100 & echo 1", 60_000, 100).unwrap(), b"1\n");
+    }
+
+    #[test]
+    fn a_child_in_another_session_does_not_survive() {
+        let name = format!("tuner-answer-{}", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        let path = file.display();
+        let script = format!(
+            "setsid sh -c 'echo $$ > {path}; exec sleep 1000' & while [ ! -s {path} ]; do sleep 0.01; done; echo 1"
+        );
+        assert_eq!(sh(&script, 60_000, 100).unwrap(), b"1\n");
+        let child = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+        // A killed child may wait for its collection.
+        assert!(
+            status.as_ref().map_or(true, |text| text.contains(") Z ")),
+            "{status:?}"
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod answer;
+mod descendants;
 mod ending;
 mod frame;
 mod memory;
