@@ -1,7 +1,7 @@
 //! Headers that a changed source may include: an allow-list by name.
 //!
 //! A file is read by `#include` and by operators of conditions. The directive's word cannot be made by a
-//! macro; an operator's can, so that [`conditions`] follows the macros of each condition.
+//! macro; an operator's can, so that `conditions` follows the macros of each condition.
 
 mod conditions;
 mod lines;
