@@ -95,10 +95,7 @@ impl Case {
 
 fn numbers(name: &str, role: Role, shape: &[u64]) -> PlanArgument {
     PlanArgument {
-        fill: Fill::Uniform {
-            min: 1.0,
-            max: 1e6,
-        },
+        fill: Fill::Uniform { min: 1.0, max: 1e6 },
         ..PlanArgument::new(name, Element::U32, role, shape)
     }
 }
@@ -288,7 +285,10 @@ fn two_blocks_that_store_to_one_element_race() {
     let twice = "(const unsigned* x, unsigned* y) { int b = blockIdx.x == 1251 ? 777 : blockIdx.x; \
                  int i = b * 32 + threadIdx.x; \
                  if (i < 40001) y[i] = mix(x[i]) + (b != blockIdx.x); }";
-    case(twice).is(Verdict::Race, "blocks 777 and 1251 both store to element 24864 of `y`");
+    case(twice).is(
+        Verdict::Race,
+        "blocks 777 and 1251 both store to element 24864 of `y`",
+    );
     let same = twice.replace("(b != blockIdx.x)", "0");
     case(&same).is(Verdict::Race, "blocks 777 and 1251");
     let allowed = case(&same).judge_with(PlanGate {

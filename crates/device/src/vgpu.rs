@@ -22,8 +22,8 @@ use tuner_judge::session::{
 };
 use tuner_kernel::compile::DiskCache;
 use tuner_predict::{Forecaster, resident_blocks};
-pub(crate) use variables::other_size;
 use variables::SetVariable;
+pub(crate) use variables::other_size;
 
 tuner_core::with_defaults! {
     /// Limits of one session.

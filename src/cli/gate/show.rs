@@ -50,7 +50,11 @@ pub(super) fn tell(answer: &Answer) {
     }
     for line in &answer.problems {
         if let (Outcome::Passed, Some(why)) = (line.outcome, &line.unproven) {
-            say!("note: {} {}: passed without a proof: {why}", line.kernel, line.problem);
+            say!(
+                "note: {} {}: passed without a proof: {why}",
+                line.kernel,
+                line.problem
+            );
         }
     }
     for line in &answer.problems {

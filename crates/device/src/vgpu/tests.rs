@@ -65,7 +65,10 @@ fn a_run_that_is_undone_leaves_no_state_in_variables() {
             order: Order::Natural,
             budget: None,
         });
-        (report.unwrap().hazards.len(), gpu.download(slot).unwrap()[0])
+        (
+            report.unwrap().hazards.len(),
+            gpu.download(slot).unwrap()[0],
+        )
     };
     assert_eq!(run(&mut gpu), (0, 5));
     gpu.restore_variables(&code).unwrap();

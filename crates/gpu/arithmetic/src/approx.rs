@@ -18,9 +18,9 @@
 //! | `tanh.approx.f16`, `.bf16` | absolute 2^-10.987, 2^-8 |
 //! | `rcp.approx.ftz.f64`, `rsqrt.approx.f64` | the upper 32 bits of the result; relative 2^-20 |
 
-use super::{Round, double};
 use super::half::Half;
 use super::single::{self, NAN_BITS, canonical};
+use super::{Round, double};
 
 const NAN: f32 = f32::from_bits(NAN_BITS);
 
@@ -129,7 +129,11 @@ pub fn div_full(a: f32, b: f32) -> f32 {
 pub fn sin(x: f32) -> f32 {
     let turns = turns(x);
     // The product of a subnormal number loses bits; its sine is the number.
-    if x.abs() < f32::MIN_POSITIVE { x } else { sin_turns(turns) }
+    if x.abs() < f32::MIN_POSITIVE {
+        x
+    } else {
+        sin_turns(turns)
+    }
 }
 
 /// `cos.approx.f32`; NaN for an infinite argument. Its error is that of [`sin`].

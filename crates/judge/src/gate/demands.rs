@@ -92,7 +92,9 @@ impl Demands {
     /// admit no large data.
     pub(super) fn data_cost(&self, plan: &Plan) -> u64 {
         let buffers = plan.arguments.iter().filter(|a| a.role != Role::Scalar);
-        let bytes = buffers.map(PlanArgument::bytes).fold(0, u64::saturating_add);
+        let bytes = buffers
+            .map(PlanArgument::bytes)
+            .fold(0, u64::saturating_add);
         match self.proof_limit {
             Some(_) => bytes.saturating_mul(BYTE_COST),
             None => 0,

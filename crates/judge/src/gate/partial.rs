@@ -1,5 +1,6 @@
 //! Results of some blocks of a reference kernel.
 
+use super::adversarial::Data;
 use super::naive::{Kernel, places};
 use super::points::choose_points;
 use super::ranges::{overlap, union};
@@ -7,7 +8,6 @@ use super::sampling::{COMPARED_MAX, thin};
 use super::tiling::{Tiling, spread};
 use super::verify::{Gate, Pass, Stop};
 use super::writers::PointWriters;
-use super::adversarial::Data;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -41,7 +41,11 @@ impl PartialReference {
     fn complete(&self, number: usize) -> Option<Vec<Range<u64>>> {
         let points = self.writers.get(&number).filter(|all| !all.is_empty())?;
         let ran = |point: &&PointWriters| point.blocks.iter().all(|at| self.blocks.contains(at));
-        let complete: Vec<_> = points.iter().filter(ran).map(|p| p.elements.clone()).collect();
+        let complete: Vec<_> = points
+            .iter()
+            .filter(ran)
+            .map(|p| p.elements.clone())
+            .collect();
         Some(union(&complete, &[]))
     }
 

@@ -3,8 +3,8 @@
 use super::adversarial::Data;
 use super::compare::Comparison;
 use super::naive::Kernel;
-use super::partial::PartialReference;
 use super::oracle::OracleError;
+use super::partial::PartialReference;
 use super::spread::{FurtherRuns, MAX_ROUNDED_RUNS, ROUNDED_RUNS, precision, shadow_error_type};
 use super::verify::{Gate, Stop};
 use crate::session::{Blocks, Rounding};

@@ -111,11 +111,7 @@ pub(super) fn with_writers(
 
 /// Returns the blocks of each launch that write the first element of `size` bytes, and the end of the
 /// bytes that the same blocks write.
-fn first_part(
-    watched: &SlotRange,
-    size: u64,
-    traces: &[Vec<BlockTrace>],
-) -> (u64, Vec<Vec<u64>>) {
+fn first_part(watched: &SlotRange, size: u64, traces: &[Vec<BlockTrace>]) -> (u64, Vec<Vec<u64>>) {
     let first = watched.bytes.start..watched.bytes.start + size;
     let mut end = watched.bytes.end;
     let mut writers = vec![Vec::new(); traces.len()];

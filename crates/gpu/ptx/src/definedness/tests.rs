@@ -60,7 +60,10 @@ fn a_carry_flag_that_no_instruction_set_is_watched() {
     let (registers, instructions) =
         watched("mov.u32 %r1, 1;\naddc.u32 %r2, %r1, 0;\nst.global.u32 [%rd1], %r2;");
     // Behind the 17 registers of the function, of which 0 to 7 are `%r`.
-    assert!(registers.contains(&2) && registers.len() == 2, "{registers:?}");
+    assert!(
+        registers.contains(&2) && registers.len() == 2,
+        "{registers:?}"
+    );
     assert_eq!(instructions, [2, 3]);
     let set = "mov.u32 %r1, 1;\nadd.cc.u32 %r3, %r1, 1;\naddc.cc.u32 %r2, %r1, 0;\n\
                addc.u32 %r4, %r2, %r3;\nst.global.u32 [%rd1], %r4;";

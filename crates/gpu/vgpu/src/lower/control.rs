@@ -100,7 +100,8 @@ impl<'a> Lower<'a> {
             Form::Slice(_) => MaybeUndefined::default(),
             _ => ptx::definedness::find_undefined(body),
         };
-        let watching = self.watch_registers(&undefined, ptx::definedness::carry_flag(body), f.entry);
+        let watching =
+            self.watch_registers(&undefined, ptx::definedness::carry_flag(body), f.entry);
         self.function.fragments = Fragments::find(body, self.program.fragments);
         self.program.fragments += self.function.fragments.len();
         for (at, (i, keep)) in body.instructions.iter().zip(&slices.keep).enumerate() {

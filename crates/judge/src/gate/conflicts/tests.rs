@@ -52,7 +52,11 @@ fn a_byte_that_two_blocks_store_to_is_found() {
 
 #[test]
 fn only_atomics_that_several_blocks_see_are_shared_updates() {
-    for shared in ["\tatom.global.add.u32 %r1", "@%p red.gpu.global.add.f32 [", "x;red.add.u32"] {
+    for shared in [
+        "\tatom.global.add.u32 %r1",
+        "@%p red.gpu.global.add.f32 [",
+        "x;red.add.u32",
+    ] {
         assert!(updates_atomically(shared), "{shared}");
     }
     for own in [
@@ -64,5 +68,7 @@ fn only_atomics_that_several_blocks_see_are_shared_updates() {
         assert!(!updates_atomically(own), "{own}");
     }
     assert!(can_order_blocks("ld.acquire.gpu.u32"));
-    assert!(!can_order_blocks("fence.proxy.async; bar.sync 0; st.global.u32"));
+    assert!(!can_order_blocks(
+        "fence.proxy.async; bar.sync 0; st.global.u32"
+    ));
 }

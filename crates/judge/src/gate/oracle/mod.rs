@@ -124,9 +124,7 @@ pub enum OracleError {
         needs: String,
     },
     /// The reference kernel has a hazard.
-    #[error(
-        "the reference kernel itself is wrong on problem {problem}: {kind}: {detail}"
-    )]
+    #[error("the reference kernel itself is wrong on problem {problem}: {kind}: {detail}")]
     ReferenceHazard {
         /// The verdict that the hazard implies.
         kind: Verdict,

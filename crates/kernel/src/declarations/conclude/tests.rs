@@ -13,7 +13,12 @@ fn a_factor_is_no_declaration_and_a_pointer_is() {
         let word = |back: usize| before.len().checked_sub(back).map_or("", |at| before[at]);
         follows_declarator(word)
     };
-    for before in [&["int"][..], &["float", "*"], &["const", "int", "&"], &["int", "*", "*"]] {
+    for before in [
+        &["int"][..],
+        &["float", "*"],
+        &["const", "int", "&"],
+        &["int", "*", "*"],
+    ] {
         assert!(declared(before), "{before:?}");
     }
     for before in [&["x", "*"][..], &[")", "*"], &["=", "&"], &["*"], &[]] {
