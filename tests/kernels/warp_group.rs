@@ -189,7 +189,7 @@ fn copies_by_tensor_maps_without_a_wait_are_a_race() {
             full,
             "",
             one,
-            "an asynchronous copy that was not waited for",
+            "a bulk copy that was not waited for",
         ),
         (core, read, early, panels, "is not ordered with"),
         (core, "        publish();\n", "", one, "fence.proxy.async"),
