@@ -28,6 +28,7 @@ mod points;
 mod proof;
 mod ranges;
 mod recheck;
+mod reference_blocks;
 pub mod references;
 mod rounding;
 mod sampling;

@@ -8,6 +8,7 @@ use super::expected_output::Rule;
 use super::oracle::OracleError;
 use super::partial::PartialReference;
 use super::ranges::{changed, outside, overlap, union};
+use super::reference_blocks::WantedElements;
 use super::sampling;
 use super::tiling::Tiling;
 use super::verify::{Gate, Pass, Stop};
@@ -102,7 +103,11 @@ impl Gate<'_> {
         };
         let most = (self.demands.reference_sample_limit() / cost.max(1)).max(1);
         let mut naive = naive;
-        let wanted = (number, written, pass);
+        let wanted = WantedElements {
+            number,
+            written,
+            untouched: pass.untouched.get(number).map_or(&[], Vec::as_slice),
+        };
         let blocks = self.reference_blocks(data, &kernel, &mut naive, wanted, most)?;
         let naive = self.further_blocks(data, &kernel, naive, blocks)?;
         let known = plan.compared().nth(number);
