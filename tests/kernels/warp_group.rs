@@ -184,13 +184,7 @@ fn copies_by_tensor_maps_without_a_wait_are_a_race() {
     let early = "cp.async.bulk.wait_group.read %0;\" ::\"n\"(PANELS_IN_FLIGHT)";
     let address = "(at & 0x3ffff) >> 4";
     let faults = [
-        (
-            core,
-            full,
-            "",
-            one,
-            "a bulk copy that was not waited for",
-        ),
+        (core, full, "", one, "a bulk copy that was not waited for"),
         (core, read, early, panels, "is not ordered with"),
         (core, "        publish();\n", "", one, "fence.proxy.async"),
         (
