@@ -143,7 +143,7 @@ pub fn cos(x: f32) -> f32 {
 }
 
 /// Divides an angle by 2π as the assembler does before `MUFU.SIN`: `FMUL.RZ` by the single next to
-/// 1/(2π).
+/// 1/(2π) (machine code that ptxas 13.0 makes of `sin.approx` for sm_80 and sm_90).
 #[inline(always)]
 fn turns(x: f32) -> f32 {
     const INVERSE_TURN: f32 = f32::from_bits(0x3e22_f983);
