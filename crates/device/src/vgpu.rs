@@ -304,7 +304,7 @@ impl Session for VirtualGpu {
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
         let module = self.module(run.code, None)?;
         launchable(self.arch, &module, run)?;
-        variables::place(self, run.code, &module)?;
+        variables::restore_kept(self, run.code, &module)?;
         let (launch, own) = self.launch(run);
         let report =
             vgpu::launch(&module, &mut self.memory, self.arch, &launch).map_err(|error| {

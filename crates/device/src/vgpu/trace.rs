@@ -17,7 +17,7 @@ pub(super) fn trace(
 ) -> Result<TraceResult, Judgement> {
     let module = gpu.module(run.code, None)?;
     launchable(gpu.arch, &module, run)?;
-    variables::place(gpu, run.code, &module)?;
+    variables::restore_kept(gpu, run.code, &module)?;
     let loads = matches!(request, TraceRequest::Loads(_));
     let roots = match loads {
         true => Roots::Accesses,

@@ -14,7 +14,11 @@ pub(super) struct SetVariable {
 }
 
 /// Restores the kept values of a module's variables at its first run since the last reset.
-pub(super) fn place(gpu: &mut VirtualGpu, code: &Code, module: &Module) -> Result<(), Judgement> {
+pub(super) fn restore_kept(
+    gpu: &mut VirtualGpu,
+    code: &Code,
+    module: &Module,
+) -> Result<(), Judgement> {
     if find_values(&gpu.found, code).is_some() {
         return Ok(());
     }
@@ -67,7 +71,7 @@ pub(super) fn set(
     bytes: &[u8],
 ) -> Result<bool, Judgement> {
     let module = gpu.module(code, None)?;
-    place(gpu, code, &module)?;
+    restore_kept(gpu, code, &module)?;
     let set = module.set_variable(&mut gpu.memory, name, bytes);
     let size = set.map_err(|error| no_room(&error))?;
     let Some(size) = size else {

@@ -118,6 +118,13 @@ pub(crate) enum Accumulator {
     S32,
 }
 
+/// Storage of A or B.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Side {
+    pub(crate) element: Element,
+    pub(crate) transposed: bool,
+}
+
 /// A decoded instruction descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Form {
@@ -141,7 +148,7 @@ impl Form {
     /// Decodes a descriptor; `blocks` is that of `.cta_group`.
     ///
     /// # Errors
-    /// What is not valid in it.
+    /// A field that is not valid.
     pub(crate) fn decode(kind: ProductKind, bits: u32, blocks: u32) -> Result<Self, String> {
         let field = |low: u32, count: u32| bits >> low & ((1 << count) - 1);
         let flag = |at: u32| field(at, 1) == 1;
@@ -190,6 +197,16 @@ impl Form {
             return Err("transposes elements of 4 bits".to_owned());
         }
         Ok(())
+    }
+
+    /// Returns how A and B are stored.
+    pub(crate) fn sides(&self) -> [Side; 2] {
+        let [a, b] = self.transposed;
+        let side = |element, transposed| Side {
+            element,
+            transposed,
+        };
+        [side(self.a, a), side(self.b, b)]
     }
 
     /// Returns the lane of a row of one block, and of a column `n` the column.

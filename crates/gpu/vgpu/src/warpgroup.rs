@@ -73,7 +73,7 @@ impl Descriptor {
     /// Decodes the 64 bits of a descriptor of `tcgen05`, whose layouts are those of `wgmma`.
     ///
     /// # Errors
-    /// What is not valid in it.
+    /// A field that is not valid.
     pub(crate) fn decode_tensor_core(bits: u64) -> Result<Self, String> {
         if bits >> 46 & 7 != 1 {
             return Err("has no 0b001 in bits 46 to 48".to_owned());

@@ -50,14 +50,8 @@ impl Cta<'_> {
         let Some(mask) = target.multicast else {
             return vec![(target.to, target.barrier)];
         };
-        if mask >> cluster.blocks != 0 || mask == 0 {
-            let blocks = cluster.blocks;
-            self.hazard(HazardKind::Crashed, thread, place, NONE, || {
-                format!("a multicast to the blocks 0b{mask:b} of a cluster of {blocks}")
-            });
-        }
+        let ranks = self.multicast_ranks(thread, place, mask);
         let (to, at) = (cluster.offset(to), cluster.offset(at));
-        let ranks = (0..cluster.blocks).filter(|rank| mask >> rank & 1 == 1);
         let addresses = |rank: usize| {
             let signalled = match target.pair {
                 true => rank & !1 | of_barrier & 1,
@@ -68,7 +62,23 @@ impl Cta<'_> {
                 cluster.address(signalled, at) as u32,
             )
         };
-        ranks.map(addresses).collect()
+        ranks.into_iter().map(addresses).collect()
+    }
+
+    /// Returns the ranks of the blocks in the mask of a multicast, and reports those that do not exist.
+    pub(super) fn multicast_ranks(
+        &mut self,
+        thread: usize,
+        place: Location,
+        mask: u32,
+    ) -> Vec<usize> {
+        let blocks = self.context.cluster.blocks;
+        if mask >> blocks != 0 || mask == 0 {
+            self.hazard(HazardKind::Crashed, thread, place, NONE, || {
+                format!("a multicast to the blocks 0b{mask:b} of a cluster of {blocks}")
+            });
+        }
+        (0..blocks).filter(|rank| mask >> rank & 1 == 1).collect()
     }
 
     /// Executes `st.async` and `red.async`.

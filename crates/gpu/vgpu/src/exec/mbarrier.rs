@@ -23,10 +23,7 @@ impl Cta<'_> {
         if self.context.cluster.blocks > 1 && !self.reaches_barrier(w, at, op, mask) {
             return;
         }
-        let place = |w: &Warp, lane| match (at.area, w.address(at, lane)) {
-            (Area::Generic, address) => super::access::split(address).1,
-            (_, address) => address,
-        };
+        let place = |w: &Warp, lane| w.shared_place(at, lane);
         // The lanes of a warp mostly name the same object.
         let first = place(w, mask.trailing_zeros() as usize & 31);
         if !init
@@ -295,10 +292,7 @@ impl Cta<'_> {
             MbarOp::Arrive { state, .. } if *state != Data::Nothing => "wants the state of",
             _ => return true,
         };
-        let shared = |lane| match at.area {
-            Area::Generic => super::access::split(w.address(at, lane)).1,
-            _ => w.address(at, lane),
-        };
+        let shared = |lane| w.shared_place(at, lane);
         let Some(lane) = lanes(mask).find(|lane| self.leaves_block(w, shared(*lane))) else {
             return true;
         };

@@ -59,13 +59,15 @@ impl Cta<'_> {
             ..conflict
         };
         let act = if writes { "a write" } else { "a read" };
-        let was = match (conflict.was_write, conflict.in_flight) {
-            (true, true) if self.is_mbarrier(conflict.pc) => "a write",
-            (_, true) => "",
-            (true, false) => "a write",
-            (false, false) => "a read",
+        let (earlier, waits) = match (conflict.was_write, conflict.in_flight) {
+            (true, true) if self.is_mbarrier(conflict.pc) => ("a write", ""),
+            (_, true) => (
+                self.asynchronous_name(conflict.pc),
+                " that was not waited for",
+            ),
+            (true, false) => ("a write", ""),
+            (false, false) => ("a read", ""),
         };
-        let flying = self.asynchronous_name(conflict.pc);
         let holder = self.holder_of(thread, place);
         let mut found = self.occurrence(thread, place);
         let conflict = self
@@ -92,12 +94,8 @@ impl Cta<'_> {
                     format!("thread ({x}, {y}, {z}) of the same block")
                 }
             };
-            let was = match was {
-                "" => format!("{flying} that was not waited for"),
-                was => was.to_owned(),
-            };
             format!(
-                "{act} of {} memory{holder} is not ordered with {was} by {who}",
+                "{act} of {} memory{holder} is not ordered with {earlier}{waits} by {who}",
                 place.space
             )
         });

@@ -9,7 +9,7 @@ use super::bulk_stores::BulkSource;
 use super::cta::Cta;
 use super::phases::Delivery;
 use super::stop::{Halt, Stop};
-use super::tensor_memory::{Region, cell, tensor_place};
+use super::tensor_memory::{CellFindings, Region, TensorAddress, cell};
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::report::Location;
@@ -106,10 +106,10 @@ impl Cta<'_> {
         let columns = form.n / m.blocks;
         let mut steps = Vec::new();
         for rank in &issue.ranks {
-            steps.extend(self.matrix(issue, *rank, b, columns, (form.b, form.transposed[1])));
+            steps.extend(self.matrix(issue, *rank, b, columns, form.sides()[1]));
         }
         for number in 0..issue.ranks.len() {
-            self.product_of_block(w, m, (issue, number), form, &steps);
+            self.product_of_block(w, m, issue, number, form, &steps);
         }
         let depth = u64::from(form.a.step_elements());
         self.counters.tensor_flops += 2 * u64::from(form.m) * u64::from(form.n) * depth;
@@ -120,7 +120,8 @@ impl Cta<'_> {
         &mut self,
         w: &mut Warp,
         m: &TensorProduct,
-        (issue, number): (&Issue, usize),
+        issue: &Issue,
+        number: usize,
         form: &Form,
         columns: &[Step],
     ) {
@@ -128,7 +129,7 @@ impl Cta<'_> {
         let a = match &m.a {
             TensorSource::Descriptor(at) => {
                 let bits = w.regs.r64[*at as usize][lane];
-                self.matrix(issue, rank, bits, rows, (form.a, form.transposed[0]))
+                self.matrix(issue, rank, bits, rows, form.sides()[0])
             }
             TensorSource::Memory(at) => {
                 let at = self.tensor_address(w, at, lane);
@@ -150,12 +151,12 @@ impl Cta<'_> {
         let [scale_a, scale_b] = scales;
         let left = Operand::new(form.a, &a, scale_a);
         let right = Operand::new(form.b, columns, scale_b);
-        let (first, column) = self.tensor_address(w, &m.d, lane);
+        let d = self.tensor_address(w, &m.d, lane);
         let (lanes, width) = form.extent(m.blocks);
         let region = Region {
             rank,
-            lanes: first..first + lanes,
-            columns: column..column + width,
+            lanes: d.lane..d.lane + lanes,
+            columns: d.column..d.column + width,
         };
         if !self.has_cells(issue.thread, &region) {
             return;
@@ -210,7 +211,7 @@ impl Cta<'_> {
             .filter(|(_, cells)| cells.first().is_some_and(|(lane, _)| enabled(*lane)))
             .collect();
         let cells = written.iter().flat_map(|(_, cells)| cells.iter().copied());
-        self.write_cells(issue, rank, cells.collect(), target.adds);
+        self.write_cells(issue, rank, cells, target.adds);
         for (row, cells) in written {
             let memory = &mut self.tensor[rank];
             let mut values: Vec<u32> = cells
@@ -238,7 +239,13 @@ impl Cta<'_> {
     }
 
     /// Checks and records a write of a product or copy to cells of a block, which `adds` to them or not.
-    fn write_cells(&mut self, issue: &Issue, rank: usize, cells: Vec<(u32, u32)>, adds: bool) {
+    fn write_cells(
+        &mut self,
+        issue: &Issue,
+        rank: usize,
+        cells: impl Iterator<Item = (u32, u32)>,
+        adds: bool,
+    ) {
         let (thread, number) = (issue.thread, self.threads[issue.thread].issued.count);
         let touch = Touch {
             in_flight: true,
@@ -246,14 +253,13 @@ impl Cta<'_> {
         };
         let [write, read] = [touch, Touch::read(0, 4)].map(|touch| self.access_of(thread, &touch));
         let own = thread as u32 + 1;
-        let mut found = None;
-        let mut unwritten = None;
+        let mut findings = CellFindings::default();
         for (lane, column) in cells {
             let (at, word) = (cell(lane, column), self.tensor_word(rank, lane, column));
             let memory = &mut self.tensor[rank];
             let pipelined = memory.products[at].0 == own;
             if adds && !memory.written[at] {
-                unwritten.get_or_insert((lane, column));
+                findings.unwritten.get_or_insert((lane, column));
             }
             memory.written[at] = true;
             memory.products[at] = (own, number);
@@ -270,14 +276,9 @@ impl Cta<'_> {
                     early.or(self.shadow.access(word, 15, &write, &self.clocks))
                 }
             };
-            found = found.or_else(|| Some(((lane, column), conflict?)));
+            findings.add((lane, column), conflict);
         }
-        if let Some(((lane, column), conflict)) = found {
-            self.race(thread, tensor_place(lane, column), true, conflict);
-        }
-        if let Some((lane, column)) = unwritten.filter(|_| self.context.checks.uninitialized) {
-            self.unwritten(thread, Space::Tensor, tensor_place(lane, column).address);
-        }
+        self.report_cells(thread, true, &findings);
         self.version += 1;
     }
 
@@ -305,7 +306,10 @@ impl Cta<'_> {
             let Some(issue) = self.issue(w, lane, *blocks) else {
                 continue;
             };
-            let (first, column) = self.tensor_address(w, at, lane);
+            let TensorAddress {
+                lane: first,
+                column,
+            } = self.tensor_address(w, at, lane);
             let bits = w.regs.r64[*descriptor as usize][lane];
             let words = bytes / 4;
             for rank in issue.ranks.clone() {
@@ -326,7 +330,7 @@ impl Cta<'_> {
                     }
                     let cells = (0..*rows)
                         .flat_map(|row| (0..words).map(move |n| (place(row), column + n)));
-                    self.write_cells(&issue, rank, cells.clone().collect(), false);
+                    self.write_cells(&issue, rank, cells.clone(), false);
                     let values = steps
                         .iter()
                         .flat_map(|step| step.iter().take(words as usize));
@@ -351,18 +355,15 @@ impl Cta<'_> {
         let cluster = self.context.cluster;
         for lane in lanes(active) {
             let thread = w.index * 32 + lane;
-            let address = match w.address(at, lane) {
-                at if at >= crate::lower::program::SHARED_WINDOW => super::access::split(at).1,
-                at => at,
-            };
-            let targets: Vec<u32> = match self.multicast(w, multicast, lane) {
-                None => vec![address as u32],
+            let address = w.shared_place(at, lane);
+            let targets: Vec<u64> = match self.multicast(w, multicast, lane) {
+                None => vec![address],
                 Some(mask) => {
-                    let ranks = (0..cluster.blocks).filter(|rank| mask >> rank & 1 == 1);
+                    let place = Location::new(Space::Shared, address);
+                    let ranks = self.multicast_ranks(thread, place, mask);
                     let offset = cluster.offset(address);
-                    ranks
-                        .map(|rank| cluster.address(rank, offset) as u32)
-                        .collect()
+                    let addresses = ranks.into_iter().map(|rank| cluster.address(rank, offset));
+                    addresses.collect()
                 }
             };
             let issued = &mut self.threads[thread].issued;
@@ -374,7 +375,7 @@ impl Cta<'_> {
                     commits: Some(number),
                     ..Delivery::default()
                 };
-                self.bulk_done(at, done);
+                self.bulk_done(at as u32, done);
             }
         }
     }
@@ -407,7 +408,7 @@ impl Cta<'_> {
 
 /// Scales of rows, in tensor memory.
 pub(super) struct ScaleVector {
-    pub(super) at: (u32, u32),
+    pub(super) at: TensorAddress,
     pub(super) rows: u32,
     /// First byte in a word.
     pub(super) byte: u32,

@@ -9,9 +9,9 @@
 use super::access::Touch;
 use super::cta::Cta;
 use super::regs::FULL;
-use super::stop::{Halt, Stop};
 use super::warp::Warp;
 use crate::hazard::report::Location;
+use crate::hazard::shadow::Conflict;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Address, NONE, Op, TensorMemoryOp, TensorTransfer};
 use crate::tensor_core::{COLUMNS, LANES};
@@ -45,6 +45,30 @@ impl Region {
         let columns = self.columns.clone();
         let lanes = self.lanes.clone();
         lanes.flat_map(move |lane| columns.clone().map(move |column| (lane, column)))
+    }
+}
+
+/// Address in tensor memory: of the first lane and column of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TensorAddress {
+    pub(super) lane: u32,
+    pub(super) column: u32,
+}
+
+/// The first findings of an access to several cells, which is reported once.
+#[derive(Debug, Default)]
+pub(super) struct CellFindings {
+    conflict: Option<((u32, u32), Conflict)>,
+    /// A cell that nothing wrote.
+    pub(super) unwritten: Option<(u32, u32)>,
+}
+
+impl CellFindings {
+    /// Adds the conflict of a cell, if there is one.
+    pub(super) fn add(&mut self, cell: (u32, u32), conflict: Option<Conflict>) {
+        if let (None, Some(conflict)) = (&self.conflict, conflict) {
+            self.conflict = Some((cell, conflict));
+        }
     }
 }
 
@@ -136,9 +160,12 @@ impl Cta<'_> {
     }
 
     /// Returns the address of an operand: its lane and column.
-    pub(super) fn tensor_address(&self, w: &Warp, at: &Address, lane: usize) -> (u32, u32) {
+    pub(super) fn tensor_address(&self, w: &Warp, at: &Address, lane: usize) -> TensorAddress {
         let address = (w.value(at.base, lane) as u32).wrapping_add(at.offset as u32);
-        (address >> 16, address & 0xffff)
+        TensorAddress {
+            lane: address >> 16,
+            column: address & 0xffff,
+        }
     }
 
     fn tensor_allocate(&mut self, w: &mut Warp, at: &Address, columns: u32) -> bool {
@@ -156,10 +183,7 @@ impl Cta<'_> {
             None
         };
         if let Some(problem) = problem {
-            self.hazard(HazardKind::Crashed, thread, Location::NONE, NONE, || {
-                problem
-            });
-            self.halted = Some(Halt(Stop::IllegalOperand, "tcgen05.alloc"));
+            self.refuse(thread, problem);
             return true;
         }
         let Some(first) = memory.allocate(columns, pc) else {
@@ -252,26 +276,34 @@ impl Cta<'_> {
             return;
         }
         let access = self.access_of(thread, &touch);
-        let mut found = None;
+        let mut findings = CellFindings::default();
         for (lane, column) in region.cells() {
             let word = self.tensor_word(region.rank, lane, column);
             let conflict = self.shadow.access(word, 15, &access, &self.clocks);
-            found = found.or_else(|| Some(((lane, column), conflict?)));
+            findings.add((lane, column), conflict);
         }
-        // One report for the whole access.
-        if let Some(((lane, column), conflict)) = found {
-            self.race(thread, tensor_place(lane, column), touch.write, conflict);
-        }
+        self.report_cells(thread, touch.write, &findings);
     }
 
     /// Reports the first cell of a region that was never written.
     pub(super) fn check_written(&mut self, thread: usize, region: &Region) {
-        if !self.context.checks.uninitialized {
-            return;
-        }
         let memory = &self.tensor[region.rank];
         let unwritten = |(lane, column): &(u32, u32)| !memory.written[cell(*lane, *column)];
-        if let Some((lane, column)) = region.cells().find(unwritten) {
+        let findings = CellFindings {
+            unwritten: region.cells().find(unwritten),
+            ..CellFindings::default()
+        };
+        self.report_cells(thread, false, &findings);
+    }
+
+    /// Reports the findings of an access, which `writes` or reads.
+    pub(super) fn report_cells(&mut self, thread: usize, writes: bool, findings: &CellFindings) {
+        if let Some(((lane, column), conflict)) = findings.conflict {
+            self.race(thread, tensor_place(lane, column), writes, conflict);
+        }
+        if let Some((lane, column)) = findings.unwritten
+            && self.context.checks.uninitialized
+        {
             self.unwritten(thread, Space::Tensor, tensor_place(lane, column).address);
         }
     }
@@ -279,7 +311,7 @@ impl Cta<'_> {
     /// Returns the regions of a transfer, or nothing where one is not accessible.
     fn transfer_regions(&mut self, w: &Warp, t: &TensorTransfer) -> Option<Vec<Region>> {
         let thread = w.index * 32;
-        let (lane, column) = self.tensor_address(w, &t.at, 0);
+        let TensorAddress { lane, column } = self.tensor_address(w, &t.at, 0);
         let rank = self.context.cluster.rank(thread);
         let warp = self.context.cluster.thread_in_block(thread) / 32;
         let own = (warp % QUARTERS) as u32 * 32;
@@ -317,7 +349,7 @@ impl Cta<'_> {
 
     /// Returns the cell of each register of each thread of a transfer.
     fn transfer_cells(&self, w: &Warp, t: &TensorTransfer) -> Vec<[usize; 32]> {
-        let (lane, column) = self.tensor_address(w, &t.at, 0);
+        let TensorAddress { lane, column } = self.tensor_address(w, &t.at, 0);
         let wide = 1 + u32::from(t.packed);
         let of = |register: u32| {
             std::array::from_fn(|thread| {
@@ -397,6 +429,6 @@ impl Cta<'_> {
 }
 
 /// Returns the location of a cell: its address in tensor memory.
-pub(super) fn tensor_place(lane: u32, column: u32) -> Location {
+fn tensor_place(lane: u32, column: u32) -> Location {
     Location::new(Space::Tensor, u64::from(lane << 16 | column))
 }

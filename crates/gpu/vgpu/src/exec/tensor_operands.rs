@@ -4,9 +4,8 @@
 use super::access::Touch;
 use super::cta::Cta;
 use super::tensor_core::{Issue, ScaleVector};
-use super::tensor_memory::{Region, cell, tensor_place};
-use crate::hazard::Space;
-use crate::tensor_core::{Element, Form};
+use super::tensor_memory::{CellFindings, Region, TensorAddress, cell};
+use crate::tensor_core::{Form, Side};
 use crate::warpgroup::{Descriptor, Step};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -19,17 +18,10 @@ impl Cta<'_> {
         rank: usize,
         bits: u64,
         rows: u32,
-        (element, transposed): (Element, bool),
+        side: Side,
     ) -> Vec<Step> {
-        let from = match Descriptor::decode_tensor_core(bits) {
-            Ok(from) => from,
-            Err(why) => {
-                self.refuse(
-                    issue.thread,
-                    format!("the matrix descriptor 0x{bits:016x} of a tcgen05 instruction {why}"),
-                );
-                return vec![[0; 8]; rows as usize];
-            }
+        let Some(from) = self.matrix_descriptor(issue, bits) else {
+            return vec![[0; 8]; rows as usize];
         };
         let mut read = BTreeSet::new();
         let chunk = |at: u32| {
@@ -37,12 +29,25 @@ impl Cta<'_> {
             read.extend(first);
             Ok::<_, Infallible>(words)
         };
-        let steps = match from.steps(0..rows, transposed.then_some(element.bytes()), chunk) {
+        let bytes = side.transposed.then_some(side.element.bytes());
+        let steps = match from.steps(0..rows, bytes, chunk) {
             Ok(steps) => steps,
             Err(never) => match never {},
         };
         self.read_sources(issue.thread, &read);
         steps
+    }
+
+    /// Decodes the descriptor of a matrix; reports one that is not valid.
+    fn matrix_descriptor(&mut self, issue: &Issue, bits: u64) -> Option<Descriptor> {
+        let decoded = Descriptor::decode_tensor_core(bits);
+        let report = |why: String| {
+            self.refuse(
+                issue.thread,
+                format!("the matrix descriptor 0x{bits:016x} of a tcgen05 instruction {why}"),
+            );
+        };
+        decoded.map_err(report).ok()
     }
 
     /// Checks the words of shared memory that a product or copy reads, and records that they are read until
@@ -67,59 +72,47 @@ impl Cta<'_> {
         &mut self,
         issue: &Issue,
         rank: usize,
-        (lane, column): (u32, u32),
+        at: TensorAddress,
         form: &Form,
         blocks: u32,
     ) -> Vec<Step> {
         let rows = form.m / blocks;
+        // A has the lanes that D has in one block.
+        let lane = |row| at.lane + form.cell(1, row, 0).0;
+        let columns = at.column..at.column + 8;
         let region = Region {
             rank,
-            lanes: lane..lane + if rows == 64 && blocks == 1 { 112 } else { rows },
-            columns: column..column + 8,
+            lanes: at.lane..lane(rows - 1) + 1,
+            columns: columns.clone(),
         };
         if !self.has_cells(issue.thread, &region) {
             return vec![[0; 8]; rows as usize];
         }
-        self.read_cells(issue, &region, |at| {
-            rows != 64 || blocks != 1 || at % 32 < 16
-        });
+        let cells = |row| columns.clone().map(move |column| (lane(row), column));
+        self.read_cells(issue, rank, (0..rows).flat_map(cells));
         let words = &self.tensor[rank].words;
-        let step = |row| {
-            std::array::from_fn(|n| words[cell(lane + form.cell(1, row, 0).0, column + n as u32)])
-        };
+        let step = |row| std::array::from_fn(|n| words[cell(lane(row), at.column + n as u32)]);
         (0..rows).map(step).collect()
     }
 
-    /// Checks reads of a product from the lanes of a region that it uses.
-    fn read_cells(&mut self, issue: &Issue, region: &Region, uses: impl Fn(u32) -> bool) {
+    /// Checks reads of a product from cells of a block.
+    fn read_cells(&mut self, issue: &Issue, rank: usize, cells: impl Iterator<Item = (u32, u32)>) {
         let access = self.access_of(issue.thread, &Touch::read(0, 4));
         let own = issue.thread as u32 + 1;
-        let (mut found, mut unwritten) = (None, None);
-        for (lane, column) in region
-            .cells()
-            .filter(|(lane, _)| uses(lane - region.lanes.start))
-        {
+        let mut findings = CellFindings::default();
+        for (lane, column) in cells {
             let at = cell(lane, column);
-            let memory = &self.tensor[region.rank];
+            let memory = &self.tensor[rank];
             if !memory.written[at] {
-                unwritten.get_or_insert((lane, column));
+                findings.unwritten.get_or_insert((lane, column));
             }
             if memory.products[at].0 != own && self.context.checks.races {
-                let word = self.tensor_word(region.rank, lane, column);
+                let word = self.tensor_word(rank, lane, column);
                 let conflict = self.shadow.check_read(word, &access, &self.clocks);
-                found = found.or_else(|| Some(((lane, column), conflict?)));
+                findings.add((lane, column), conflict);
             }
         }
-        if let Some(((lane, column), conflict)) = found {
-            self.race(issue.thread, tensor_place(lane, column), false, conflict);
-        }
-        if let Some((lane, column)) = unwritten.filter(|_| self.context.checks.uninitialized) {
-            self.unwritten(
-                issue.thread,
-                Space::Tensor,
-                tensor_place(lane, column).address,
-            );
-        }
+        self.report_cells(issue.thread, false, &findings);
     }
 
     /// Reads the scales of some rows of a block: those of 32 rows are in one column, a word each, the same in
@@ -131,7 +124,8 @@ impl Cta<'_> {
         form: &Form,
         scale: &ScaleVector,
     ) -> Vec<f32> {
-        let ((lane, column), rows, each) = (scale.at, scale.rows, scale.each);
+        let TensorAddress { lane, column } = scale.at;
+        let (rows, each) = (scale.rows, scale.each);
         let region = Region {
             rank,
             lanes: lane..lane + rows.min(32),
@@ -140,7 +134,7 @@ impl Cta<'_> {
         if !self.has_cells(issue.thread, &region) {
             return vec![1.0; rows as usize * each];
         }
-        self.read_cells(issue, &region, |_| true);
+        self.read_cells(issue, rank, region.cells());
         let words = &self.tensor[rank].words;
         let code = |row: u32, n: usize| {
             let word = words[cell(lane + row % 32, column + row / 32)];
@@ -159,11 +153,11 @@ impl Cta<'_> {
         rows: u32,
         bytes: u32,
     ) -> Vec<Step> {
-        let Ok(from) = Descriptor::decode_tensor_core(bits) else {
-            return self.matrix(issue, rank, bits, rows, (Element::U8, false));
+        let mut steps = vec![[0; 8]; rows as usize];
+        let Some(from) = self.matrix_descriptor(issue, bits) else {
+            return steps;
         };
         let mut read = BTreeSet::new();
-        let mut steps = vec![[0; 8]; rows as usize];
         for (row, step) in (0..).zip(&mut steps) {
             for (chunk, words) in (0..bytes / 16).zip(step.chunks_exact_mut(4)) {
                 let (found, first) =

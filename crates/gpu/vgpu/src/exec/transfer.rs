@@ -42,6 +42,14 @@ impl Warp {
         }
     }
 
+    /// Returns the place in shared memory that an address names, in its own space or in the generic one.
+    pub(super) fn shared_place(&self, a: &Address, lane: usize) -> u64 {
+        match (a.area, self.address(a, lane)) {
+            (Area::Generic, address) => split(address).1,
+            (_, address) => address,
+        }
+    }
+
     /// Returns the place of a shared address that a register has; every other address as it is.
     #[inline(always)]
     pub(super) fn placed(&self, a: &Address, at: u64) -> u64 {

@@ -363,34 +363,42 @@ impl Cta<'_> {
             return;
         }
         let early = [
-            (&uses.reads, true, "reads the accumulators of"),
-            (&uses.writes, true, "overwrites the accumulators of"),
-            (&uses.writes, false, "overwrites the rows of A of"),
+            (&uses.reads, true, "reads", "the accumulators"),
+            (&uses.writes, true, "overwrites", "the accumulators"),
+            (&uses.writes, false, "overwrites", "the rows of A"),
         ];
-        let early = early.iter().find_map(|(used, result, what)| {
+        let early = early.iter().find_map(|(used, result, act, what)| {
             let mut used = used.iter();
             let number = used.find(|n| if *result { accumulates(n) } else { reads(n) })?;
-            Some((*what, value_of(&products.products, *number)))
+            Some((*act, *what, value_of(&products.products, *number)))
         });
         if !uses.constant {
             for number in &uses.writes {
                 set(&mut products.changed, *number, pc + 1);
             }
         }
-        let Some((what, by)) = early else { return };
+        let Some((act, what, by)) = early else { return };
         // Reported once: the products count as waited for.
         products.completed = products.committed + 1;
         let thread = w.index * 32;
         if self.context.checks.races {
             self.pc = pc;
             let product = self.is_product(by);
-            self.hazard(HazardKind::Race, thread, Location::NONE, by, || match product {
-                true => format!("{what} a wgmma that was not waited for with `wgmma.wait_group`"),
-                false => {
-                    let act = if what.starts_with("reads") { "reads" } else { "overwrites" };
-                    format!("{act} registers of a tcgen05.ld that was not waited for with `tcgen05.wait::ld`")
-                }
-            });
+            self.hazard(
+                HazardKind::Race,
+                thread,
+                Location::NONE,
+                by,
+                || match product {
+                    true => format!(
+                        "{act} {what} of a wgmma that was not waited for with `wgmma.wait_group`"
+                    ),
+                    false => format!(
+                        "{act} registers of a tcgen05.ld that was not waited for with \
+                     `tcgen05.wait::ld`"
+                    ),
+                },
+            );
         }
     }
 

@@ -5,7 +5,7 @@ use super::memory::{atomic_operation, atomic_type};
 use super::program::{Area, AsyncStore, Constant, Op, Special};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
-use crate::exec::regs::{Kind, Slots, alu};
+use crate::exec::regs::{Kind, alu};
 use ptx::ast::{Instruction, Operand};
 
 /// Returns the special register of a cluster with this name. Without clusters, each block is a
@@ -120,12 +120,7 @@ impl<'a> Lower<'a> {
     pub(super) fn explicit_cluster(&mut self) -> Lowered<u32> {
         let row = self.constant(Kind::R32, Constant::Special(Special::ExplicitCluster));
         let d = self.new_pred();
-        let slots = Slots {
-            d,
-            s: [row, 0, 0, 0],
-            imm: 0,
-        };
-        self.push(Op::Alu(alu!(|a: U32| -> P a != 0).run, slots), Class::Move);
+        self.push_alu(alu!(|a: U32| -> P a != 0).run, d, [row, 0, 0, 0]);
         Ok(d)
     }
 }

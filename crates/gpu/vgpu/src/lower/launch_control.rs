@@ -5,7 +5,7 @@
 use super::program::{Area, AsyncStore, Data, Op};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
-use crate::exec::regs::{Kind, Slots, alu};
+use crate::exec::regs::{Kind, alu};
 use ptx::ast::{Instruction, Operand};
 
 impl<'a> Lower<'a> {
@@ -37,15 +37,7 @@ impl<'a> Lower<'a> {
             () if m.has("is_canceled") => {
                 let (d, fix) = self.dest(first, Kind::P)?;
                 let answer = self.source(second, Kind::R64)?;
-                let slots = Slots {
-                    d,
-                    s: [answer, 0, 0, 0],
-                    imm: 0,
-                };
-                self.push(
-                    Op::Alu(alu!(|a: U64| -> P a & 1 != 0).run, slots),
-                    Class::Move,
-                );
+                self.push_alu(alu!(|a: U64| -> P a & 1 != 0).run, d, [answer, 0, 0, 0]);
                 self.finish_dest(fix, d);
             }
             () if m.0.iter().any(|word| word.starts_with("get_first_ctaid")) => {
@@ -56,14 +48,10 @@ impl<'a> Lower<'a> {
                 let answer = self.source(second, Kind::R64)?;
                 for part in parts {
                     let (d, fix) = self.dest(part, Kind::R32)?;
-                    let slots = Slots {
+                    self.push_alu(
+                        alu!(|a: U64| -> U32 (a >> 32) as u32).run,
                         d,
-                        s: [answer, 0, 0, 0],
-                        imm: 0,
-                    };
-                    self.push(
-                        Op::Alu(alu!(|a: U64| -> U32 (a >> 32) as u32).run, slots),
-                        Class::Move,
+                        [answer, 0, 0, 0],
                     );
                     self.finish_dest(fix, d);
                 }

@@ -164,7 +164,7 @@ impl<'a> Lower<'a> {
         self.constant(kind, Constant::Value(value))
     }
 
-    fn push_alu(&mut self, run: crate::exec::regs::AluFn, d: u32, s: [u32; 4]) {
+    pub(super) fn push_alu(&mut self, run: crate::exec::regs::AluFn, d: u32, s: [u32; 4]) {
         self.push(Op::Alu(run, Slots { d, s, imm: 0 }), Class::Move);
     }
 
