@@ -6,11 +6,15 @@
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Name of the variable.
 const VARIABLE: &str = "TUNER_ANSWER_ID";
-/// Most rounds of looking for processes: one may start others meanwhile.
-const MAX_ROUNDS: u32 = 10;
+/// Longest wait for the end of killed processes. They may start others meanwhile, and a process that is
+/// killed on a busy machine ends when it is scheduled next.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause between two searches.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Commands so far, for the values of the variable.
 static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -61,15 +65,17 @@ fn has_entry(process: &Path, entry: &[u8]) -> bool {
 
 impl Drop for Descendants {
     fn drop(&mut self) {
-        for _ in 0..MAX_ROUNDS {
+        let deadline = Instant::now() + KILL_TIMEOUT;
+        loop {
             let left = self.find();
-            if left.is_empty() {
+            if left.is_empty() || Instant::now() >= deadline {
                 return;
             }
             for process in left {
                 // It may have ended meanwhile.
                 let _ = kill_process(process, Signal::KILL);
             }
+            std::thread::sleep(PAUSE);
         }
     }
 }
