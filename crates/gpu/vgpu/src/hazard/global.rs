@@ -96,6 +96,40 @@ impl GlobalShadow {
         quiet[at..at + words].iter().all(|q| q.load(Relaxed) == tag)
     }
 
+    /// Reports the same of several runs of `words` words, each in one chunk.
+    #[inline]
+    pub(crate) fn are_quiet(
+        &self,
+        firsts: impl Iterator<Item = usize>,
+        words: usize,
+        launch: u32,
+    ) -> bool {
+        let tag = tag(launch);
+        // Neighbouring lanes share a chunk, or even the word.
+        let mut last: Option<(usize, &Quiet)> = None;
+        let mut previous = usize::MAX;
+        for first in firsts {
+            if first == previous {
+                continue;
+            }
+            previous = first;
+            let number = first / CHUNK_WORDS;
+            let quiet = match last {
+                Some((same, quiet)) if same == number => quiet,
+                _ => match self.chunk(first).quiet.get() {
+                    Some(quiet) => quiet,
+                    None => return false,
+                },
+            };
+            last = Some((number, quiet));
+            let at = first % CHUNK_WORDS;
+            if quiet[at..at + words].iter().any(|q| q.load(Relaxed) != tag) {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Locks the chunk of a word for several accesses.
     #[inline]
     pub(crate) fn open(&self, word: usize) -> OpenChunk<'_> {

@@ -159,6 +159,12 @@ impl InitMap {
         }
     }
 
+    /// Reports whether the host wrote all of the buffer.
+    #[inline]
+    pub(crate) fn is_complete(&self) -> bool {
+        self.all.load(Relaxed)
+    }
+
     /// Reports whether all bytes `mask` of a 4-byte word were written.
     #[inline]
     pub(crate) fn has_word(&self, word: usize, mask: u32) -> bool {
