@@ -10,7 +10,7 @@ use tuner_judge::gate::verify::{Demands, Evidence};
 
 /// Work for every element, so that a few thousand elements are too many.
 const MIX: &str = "
-__device__ unsigned done;
+__device__ unsigned done, next;
 __device__ unsigned mix(unsigned v) {
 #pragma unroll 1
     for (int r = 0; r < 200; ++r) v = (v ^ (v >> 15)) * 2246822519u + r;
@@ -42,7 +42,17 @@ impl Case {
         })
     }
 
+    /// Judges it as a problem that is too large to run whole.
     fn judge_with(&self, gate: PlanGate) -> Result<Evidence, Judgement> {
+        let found = self.judge_by_cost(gate);
+        if let Ok(evidence) = &found {
+            assert!(evidence.sampled, "it ran whole: {evidence:?}");
+        }
+        found
+    }
+
+    /// Judges it whole or by a sample, as its cost demands.
+    fn judge_by_cost(&self, gate: PlanGate) -> Result<Evidence, Judgement> {
         let all: Vec<usize> = (0..self.arguments.len()).collect();
         let launch = |entry: &str, grid| PlanLaunch::new(entry, grid, [32, 1, 1], all.clone());
         let kernel = format!("extern \"C\" __global__ void k{}", self.kernel);
@@ -68,11 +78,7 @@ impl Case {
             sample_limit: 1_000_000,
             ..Demands::default()
         };
-        let found = verified(&plan, &demands).0;
-        if let Ok(evidence) = &found {
-            assert!(evidence.sampled, "it ran whole: {evidence:?}");
-        }
-        found
+        verified(&plan, &demands).0
     }
 
     fn is_right(&self) {
@@ -180,6 +186,35 @@ fn variables_that_the_kernel_restores_are_no_state() {
     );
     let found = counted.judge();
     assert!(found.is_ok(), "{found:?}");
+}
+
+#[test]
+fn a_block_that_takes_all_work_from_a_queue_does_not_stand_for_the_others() {
+    // One block alone takes two thirds of the limit, 40 such blocks would exceed it.
+    let queue = Case {
+        arguments: vec![
+            numbers("x", Role::Input, &[1001]),
+            numbers("y", Role::Output, &[1001]),
+        ],
+        kernel: "(const unsigned* x, unsigned* y) { \
+                 for (;;) { \
+                     unsigned tile = threadIdx.x == 0 ? atomicAdd(&next, 1u) : 0; \
+                     tile = __shfl_sync(~0u, tile, 0); \
+                     if (tile >= 32) break; \
+                     int i = tile * 32 + threadIdx.x; if (i < 1001) y[i] = mix(x[i]); \
+                 } \
+                 if (threadIdx.x == 0 && atomicAdd(&done, 1u) == gridDim.x - 1) next = done = 0; }"
+            .to_owned(),
+        grid: [40, 1, 1],
+        reference: "(const unsigned* x, unsigned* y) { \
+                    int i = blockIdx.x * 32 + threadIdx.x; if (i < 1001) y[i] = mix(x[i]); }",
+        reference_grid: [32, 1, 1],
+    };
+    let found = queue.judge_by_cost(PlanGate::default());
+    assert!(
+        found.as_ref().is_ok_and(|evidence| !evidence.sampled),
+        "{found:?}"
+    );
 }
 
 /// Sums of three neighbours, added by the reference.

@@ -59,12 +59,16 @@ impl Comparison {
     /// Accepts wrong elements of a floating-point type: at most one in [`ELEMENTS_PER_RARE`], within
     /// [`RARE_ERROR`] tolerances. A candidate that rounds at other places than the reference has such.
     pub(super) fn accept_rare(&mut self) {
-        let few = self.wrong.saturating_mul(ELEMENTS_PER_RARE) <= self.compared;
-        if self.wrong > 0 && few && self.max_error <= RARE_ERROR {
+        if self.wrong > 0 && self.has_few_wrong() && self.max_error <= RARE_ERROR {
             self.rare = std::mem::take(&mut self.wrong);
             self.rare_error = std::mem::replace(&mut self.max_error, 1.0);
             (self.first_wrong, self.first_whole, self.pattern) = (None, None, None);
         }
+    }
+
+    /// Reports whether at most one element in [`ELEMENTS_PER_RARE`] is wrong.
+    pub(super) fn has_few_wrong(&self) -> bool {
+        self.wrong.saturating_mul(ELEMENTS_PER_RARE) <= self.compared
     }
 
     /// Merges the comparison of another part.

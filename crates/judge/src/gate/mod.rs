@@ -25,6 +25,7 @@ mod outputs;
 mod partial;
 mod pattern;
 mod points;
+mod probe;
 mod proof;
 mod ranges;
 mod recheck;

@@ -98,9 +98,10 @@ impl Gate<'_> {
         }
         let few = self.rounded(data, precisions, ROUNDED_RUNS)?;
         let (result, detail) = compare(&few);
-        // Chance does not explain a refusal beyond a near miss, so more runs would only cost time.
-        let refused_narrowly = !result.passed() && result.max_error <= NEAR_MISS;
-        if few.is_empty() || !refused_narrowly || !self.affords_more(data, precisions) {
+        // Chance explains a near miss, and that a few of many elements have no spread at all: their
+        // roundings compensated in all runs. For others more runs would only cost time.
+        let by_chance = result.max_error <= NEAR_MISS || result.has_few_wrong();
+        if result.passed() || few.is_empty() || !by_chance || !self.affords_more(data, precisions) {
             return Ok((result, detail));
         }
         let more = self.rounded(data, precisions, MAX_ROUNDED_RUNS)?;
@@ -122,14 +123,15 @@ impl Gate<'_> {
         cost.saturating_mul(FURTHER_RUNS_COST * missing) > limit
     }
 
-    /// Reports whether more runs cost no more than a problem that is run whole.
+    /// Reports whether each of more runs costs no more than a reference that is run whole.
     fn affords_more(&self, data: Data, precisions: &BTreeSet<u32>) -> bool {
+        let limit = self.demands.reference_limit(false);
         let first = |precision: &u32| self.references.peek_rounded(&self.keyed, data, *precision);
         let runs = precisions.iter().filter_map(first);
         let mut runs = runs.filter_map(|rounded| rounded.runs.first());
         runs.all(|run| {
             // Partial reference runs have a separate limit.
-            let short = !run.whole || run.cost <= self.demands.whole_limit;
+            let short = !run.whole || run.cost <= limit;
             short && run.naive.bytes().saturating_mul(MAX_ROUNDED_RUNS as u64) <= MAX_ROUNDED_BYTES
         })
     }

@@ -10,8 +10,7 @@
 use super::Verified;
 use super::adversarial::Data;
 use super::compare::Comparison;
-use super::conflicts::updates_atomically;
-use super::coverage::{Costs, Sample};
+use super::coverage::Sample;
 pub use super::demands::{Demands, OUTPUT_LIMIT};
 pub use super::evidence::{Evidence, add_new};
 use super::expected::Expectations;
@@ -19,7 +18,6 @@ use super::generate;
 use super::keys::KeyedPlan;
 use super::oracle::OracleError;
 use super::references::References;
-use super::sampling;
 use crate::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
 use crate::stopwatch::OutputSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -306,7 +304,7 @@ impl Gate<'_> {
         Err(self.reject(worst.kind, detail))
     }
 
-    fn launch(
+    pub(super) fn launch(
         &mut self,
         index: usize,
         slots: &[Option<Slot>],
@@ -382,58 +380,6 @@ impl Gate<'_> {
         Ok(Some(reports))
     }
 
-    /// Chooses the sample of the problem: one block of each launch shows the cost of a block, and
-    /// the coverage of the outputs determines the compared blocks. `None` if the problem is run
-    /// whole.
-    fn choose_sample(
-        &mut self,
-        data: Data,
-        order: Order,
-        slots: &[Option<Slot>],
-    ) -> Result<Option<Sample>, Stop> {
-        let plan = self.plan;
-        // One block may hold the work of the whole problem and would never end here.
-        let budget = Some(self.demands.block_limit);
-        let mut reports = Vec::with_capacity(plan.launches.len());
-        for (index, launch) in plan.launches.iter().enumerate() {
-            let first = Blocks::Some(vec![sampling::first(launch.blocks())]);
-            reports.push(self.launch(index, slots, first, order, budget)?);
-        }
-        let costs: Vec<u64> = reports
-            .iter()
-            .map(|report| report.work.lane_instructions)
-            .collect();
-        let each = plan.launches.iter().zip(&costs);
-        let whole = each.map(|(launch, cost)| cost.saturating_mul(launch.blocks()));
-        let whole = whole.fold(0, u64::saturating_add);
-        let whole = whole.saturating_add(self.demands.data_cost(plan));
-        let exhausted = reports.iter().any(|report| report.budget_exhausted);
-        if !exhausted && whole <= self.demands.whole_limit {
-            return Ok(None);
-        }
-        let costs = Costs {
-            blocks: &costs,
-            // Also of blocks that did not run: only some blocks may meet atomics.
-            atomics: updates_atomically(&plan.code.ptx)
-                || reports.iter().any(|report| uses_atomics(&report.work)),
-        };
-        let mut sample = self.draw_sample(data, slots, &costs)?;
-        if sample.uncomparable.is_some() {
-            // A whole run can be compared when a sample cannot, so it may cost more.
-            if !exhausted && whole <= self.demands.uncomparable_limit {
-                return Ok(None);
-            }
-            sample.blocks = sampling::blocks(plan, self.demands, data.seed, costs.blocks);
-        }
-        for (blocks, launch) in sample.blocks.iter_mut().zip(&plan.launches) {
-            // A block outside a closed sample would read results of blocks that do not run.
-            if blocks.is_empty() && !sample.linked {
-                blocks.push(sampling::first(launch.blocks()));
-            }
-        }
-        Ok(Some(sample))
-    }
-
     /// Returns the reason why a block was abandoned, if one was. A block that did far more work
     /// than the whole problem requires does not end.
     fn exhausted(&mut self, reports: &[RunReport]) -> Result<Option<String>, Stop> {
@@ -492,6 +438,6 @@ impl Gate<'_> {
     }
 }
 
-fn uses_atomics(work: &Work) -> bool {
+pub(super) fn uses_atomics(work: &Work) -> bool {
     work.atomics > 0
 }
