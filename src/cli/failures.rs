@@ -1,6 +1,6 @@
 //! Failed candidates of a run, grouped by similar messages.
 
-use super::summary::WIDTH;
+use super::terminal::LINE_WIDTH;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use tuner_core::escape;
@@ -135,7 +135,7 @@ impl Failures {
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
         let mut text = String::new();
         // Paths stay whole, so that they can be copied.
-        let wrapped = textwrap::Options::new(WIDTH)
+        let wrapped = textwrap::Options::new(LINE_WIDTH)
             .subsequent_indent("  ")
             .break_words(false)
             .word_splitter(textwrap::WordSplitter::NoHyphenation);

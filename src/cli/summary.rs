@@ -1,15 +1,13 @@
 //! Final report of a run: one task in full, several as a table sorted by gain.
 
 use super::failures::Failures;
+use super::terminal::LINE_WIDTH;
 use super::{output, progress};
 use std::fmt::Write as _;
 use tuner_core::escape;
 use tuner_core::record::{Compared, DeviceKind, TimingKind, assignments};
 use tuner_core::units::counted;
 use tuner_engine::{Best, Report, StopReason, TaskReport, TaskState, format_duration};
-
-/// Width of the report, columns.
-pub(super) const WIDTH: usize = 100;
 
 /// Input of the report.
 pub(super) struct Summary<'r> {
@@ -181,7 +179,7 @@ fn table(tasks: &[TaskReport]) -> String {
             task.state().to_string(),
         ]
     });
-    output::table_within(&HEADINGS, &rows.collect::<Vec<_>>(), WIDTH)
+    output::table_within(&HEADINGS, &rows.collect::<Vec<_>>(), LINE_WIDTH)
 }
 
 fn compared_text(compared: Compared) -> String {

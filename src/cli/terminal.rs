@@ -28,8 +28,8 @@ const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 /// Frame interval of the display, and the interval of its lines on a pipe.
 const FRAME: Duration = Duration::from_millis(200);
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
-/// Width of lines on a pipe.
-const LINE_WIDTH: usize = 100;
+/// Width of lines on a pipe and of the final report, columns.
+pub(super) const LINE_WIDTH: usize = 100;
 /// Running tasks that are shown.
 const SHOWN_TASKS: usize = 5;
 /// Delay before the display appears.

@@ -11,6 +11,15 @@ use crate::unit::{Item, Kind, Unit};
 use std::collections::BTreeSet;
 use tuner_core::plan::Role;
 
+/// A declarator of a variable in the source.
+struct Declared<'s> {
+    item: &'s Item,
+    name: &'s str,
+    ty: &'s str,
+    source: &'s Source,
+    declarator: Node<'s>,
+}
+
 /// A variable of the search space.
 #[derive(Debug)]
 pub(crate) struct Variable {
@@ -68,18 +77,26 @@ impl Plan {
                 }) else {
                     continue;
                 };
-                self.variable(unit, (item, name, ty), (source, declarator), host);
+                let declared = Declared {
+                    item,
+                    name,
+                    ty,
+                    source,
+                    declarator,
+                };
+                self.variable(unit, &declared, host);
             }
         }
     }
 
-    fn variable<'u>(
-        &mut self,
-        unit: &'u Unit,
-        (item, name, ty): (&Item, &str, &str),
-        (source, declarator): (&Source, Node<'_>),
-        host: &mut Host<'u>,
-    ) {
+    fn variable<'u>(&mut self, unit: &'u Unit, declared: &Declared<'_>, host: &mut Host<'u>) {
+        let Declared {
+            item,
+            name,
+            ty,
+            source,
+            declarator,
+        } = *declared;
         let (mut pointer, mut extents) = (false, Vec::new());
         visit(declarator, &mut |node| {
             pointer |= node.kind() == "pointer_declarator";

@@ -41,11 +41,7 @@ impl Item {
 }
 
 /// Returns the scopes around the items of a branch.
-pub(super) fn inside(around: &[Around], opening: &str, at: (usize, usize)) -> Vec<Around> {
-    let branch = Branch {
-        opening: opening.to_owned(),
-        at,
-    };
+pub(super) fn inside(around: &[Around], branch: Branch) -> Vec<Around> {
     [around, &[Around::Condition(branch)]].concat()
 }
 

@@ -47,7 +47,8 @@ impl Cta<'_> {
         let checks = context.checks;
         let (races, unwritten) = (checks.races, checks.uninitialized && !kind.write);
         // Most reads are of inputs, where one test of the row replaces those of each word.
-        if !kind.write && !(unwritten && !allocation.init.is_complete()) {
+        let is_input = !unwritten || allocation.init.is_complete();
+        if is_input && !kind.write {
             let firsts = lanes(mask).map(|lane| (row.at[lane] / 4) as usize);
             if !races || allocation.shadow.are_quiet(firsts, N, context.launch) {
                 load_row::<N>(allocation, row, mask, kind, words);
