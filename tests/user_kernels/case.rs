@@ -214,3 +214,12 @@ pub(crate) fn projects() -> Vec<Project> {
     projects.retain(|project| !project.cases.is_empty());
     projects
 }
+
+/// Every `step`-th of the projects; all where `TUNER_USER_KERNELS_ALL` is set, as in `make nightly`.
+pub(crate) fn share_of_projects(step: usize) -> Vec<Project> {
+    let all = std::env::var_os("TUNER_USER_KERNELS_ALL").is_some();
+    projects()
+        .into_iter()
+        .step_by(if all { 1 } else { step })
+        .collect()
+}

@@ -69,7 +69,9 @@ fn a_long_failure_is_wrapped_and_keeps_its_paths_whole() {
     failures.take(&trial(Verdict::Race, repeated.trim_end()));
     let text = failures.kinds();
     assert!(text.contains(&path), "{text}");
-    let long = text.lines().filter(|line| line.chars().count() > WIDTH);
+    let long = text
+        .lines()
+        .filter(|line| line.chars().count() > LINE_WIDTH);
     assert_eq!(long.count(), 1, "{text}");
     assert!(text.contains("1 times race: a word"), "{text}");
 }
