@@ -53,6 +53,18 @@ impl Case {
 
     /// Judges it whole or by a sample, as its cost demands.
     fn judge_by_cost(&self, gate: PlanGate) -> Result<Evidence, Judgement> {
+        self.judge_within(
+            gate,
+            &Demands {
+                whole_limit: 2_000_000,
+                uncomparable_limit: 2_000_000,
+                sample_limit: 1_000_000,
+                ..Demands::default()
+            },
+        )
+    }
+
+    fn judge_within(&self, gate: PlanGate, demands: &Demands) -> Result<Evidence, Judgement> {
         let all: Vec<usize> = (0..self.arguments.len()).collect();
         let launch = |entry: &str, grid| PlanLaunch::new(entry, grid, [32, 1, 1], all.clone());
         let kernel = format!("extern \"C\" __global__ void k{}", self.kernel);
@@ -72,13 +84,7 @@ impl Case {
                 },
             )
         };
-        let demands = Demands {
-            whole_limit: 2_000_000,
-            uncomparable_limit: 2_000_000,
-            sample_limit: 1_000_000,
-            ..Demands::default()
-        };
-        verified(&plan, &demands).0
+        verified(&plan, demands).0
     }
 
     fn is_right(&self) {
@@ -211,6 +217,72 @@ fn a_block_that_takes_all_work_from_a_queue_does_not_stand_for_the_others() {
         reference_grid: [32, 1, 1],
     };
     let found = queue.judge_by_cost(PlanGate::default());
+    assert!(
+        found.as_ref().is_ok_and(|evidence| !evidence.sampled),
+        "{found:?}"
+    );
+}
+
+/// A prefix sum over 300 tiles that looks back over at most so many of them.
+fn look_back(most: u32) -> Case {
+    Case {
+        arguments: vec![
+            PlanArgument {
+                fill: Fill::Uniform { min: 0.0, max: 7.0 },
+                ..numbers("x", Role::Input, &[9600])
+            },
+            PlanArgument {
+                fill: Fill::Zeros,
+                ..PlanArgument::new("state", Element::U64, Role::Inout, &[300])
+            },
+            numbers("y", Role::Output, &[9600]),
+        ],
+        kernel: format!(
+            "(const unsigned* x, unsigned long long* state, unsigned* y) {{ \
+             int tile = blockIdx.x, l = threadIdx.x; unsigned v = x[tile * 32 + l]; \
+             for (int d = 1; d < 32; d *= 2) {{ \
+                 unsigned o = __shfl_up_sync(~0u, v, d); if (l >= d) v += o; }} \
+             unsigned before = 0; \
+             if (l == 31) {{ \
+                 atomicExch(&state[tile], (1ull << 32) | v); \
+                 for (int p = tile - 1, n = 0; p >= 0 && n < {most}; --p, ++n) {{ \
+                     unsigned long long s; \
+                     do {{ s = atomicAdd(&state[p], 0ull); }} while (!(s >> 32)); \
+                     before += (unsigned)s; if ((s >> 32) == 2) break; \
+                 }} \
+                 atomicExch(&state[tile], (2ull << 32) | (before + v)); \
+             }} \
+             y[tile * 32 + l] = v + __shfl_sync(~0u, before, 31); }}"
+        ),
+        grid: [300, 1, 1],
+        reference: "(const unsigned* x, unsigned long long* state, unsigned* y) { \
+                    unsigned sum = 0; \
+                    for (int i = 0; i < 9600 && threadIdx.x == 0; ++i) { \
+                        y[i] = sum += x[i]; \
+                        if (i % 32 == 31) state[i / 32] = (2ull << 32) | sum; } }",
+        reference_grid: [1, 1, 1],
+    }
+}
+
+#[test]
+fn a_look_back_that_stops_too_early_is_seen_among_many_blocks() {
+    let judge = |most| {
+        let exact = PlanGate {
+            deterministic: true,
+            ..PlanGate::default()
+        };
+        look_back(most).judge_within(exact, &Demands::default())
+    };
+    for most in [8, 64] {
+        let found = judge(most);
+        let refused = found.as_ref().err().map(|refused| refused.verdict);
+        assert_eq!(
+            refused,
+            Some(Verdict::Nondeterministic),
+            "{most}: {found:?}"
+        );
+    }
+    let found = judge(300);
     assert!(
         found.as_ref().is_ok_and(|evidence| !evidence.sampled),
         "{found:?}"

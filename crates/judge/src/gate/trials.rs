@@ -3,7 +3,7 @@
 use super::adversarial::{Case, Data, oracle_of};
 use super::level::Level;
 use super::naive::compared;
-use super::verify::{Gate, Pass, Stop};
+use super::verify::{Gate, Pass, Stop, uses_atomics};
 use crate::session::{Contents, Order, Slot};
 use crate::stopwatch::OutputSet;
 use std::borrow::Cow;
@@ -57,6 +57,8 @@ impl Gate<'_> {
             let further = u64::from(self.demands.runs.saturating_sub(2));
             let further = further.min(paid).min(carried);
             count = 1 + u32::try_from(further).unwrap_or(u32::MAX);
+        } else if count == 0 && self.proves_other_order(first) {
+            count = 1;
         }
         for number in 0..count {
             let number = number.saturating_add(1);
@@ -99,6 +101,14 @@ impl Gate<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// Reports whether a proof runs the problem in another order, too: blocks that use one another's
+    /// results may be right in one order only, and the smaller problems have fewer of them.
+    fn proves_other_order(&self, first: &Pass) -> bool {
+        let limit = self.demands.proof_limit.unwrap_or(0);
+        let linked = first.work.iter().any(uses_atomics);
+        linked && !first.sampled && cost(first).saturating_mul(2) <= limit
     }
 
     /// Returns the first output element with different bits, except 0 and −0; `excused` elements of

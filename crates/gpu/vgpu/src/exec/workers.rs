@@ -27,6 +27,16 @@ const SERIALIZED_SLICE_INSTRUCTIONS: u64 = 1 << 16;
 const INTERLEAVED_SLICE_INSTRUCTIONS: u64 = 256;
 /// Unfinished blocks of a worker, unless all of them wait for others.
 const MAX_UNFINISHED_BLOCKS: usize = 64;
+/// The same where serialized blocks give way before atomic accesses: as many as a GPU holds, since a
+/// look-back that stops too early is right among fewer.
+const MAX_SWITCHING_BLOCKS: usize = 1024;
+
+/// Switching blocks for each one that is paused once, after one of its first turns.
+const BLOCKS_PER_PAUSE: u64 = 16;
+/// Turns after which such a block is paused.
+const PAUSED_TURNS: u64 = 4;
+/// Rounds of all blocks that a pause takes: later blocks then walk far over each other's results.
+const PAUSE_ROUNDS: u64 = 256;
 
 /// Failed assertions that a launch reports.
 const ASSERTIONS_MAX: usize = 1024;
@@ -161,48 +171,115 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     }
 }
 
+/// A started block.
+struct Started<'a> {
+    number: u64,
+    block: Block<'a>,
+    /// Its turns before its pause; 0 if there is none any more.
+    before_pause: u64,
+    /// The turn of the queue until which it is paused.
+    wakes: u64,
+}
+
 /// Unfinished blocks of a worker, the least recently run first.
 #[derive(Default)]
 struct BlockQueue<'a> {
-    queue: VecDeque<(u64, Block<'a>)>,
+    queue: VecDeque<Started<'a>>,
     count: u64,
     old: bool,
     /// Every block gets its turn before any gets a second one: where blocks give way before atomic
     /// accesses, as many as possible are between two of them at once.
     round_robin: bool,
+    /// Unfinished blocks, unless all of them wait.
+    max_unfinished: usize,
+    turns: u64,
+    /// State of the generator that chooses the blocks to pause.
+    pauses: u64,
 }
 
 impl<'a> BlockQueue<'a> {
     /// Returns the next block to run. Every second one is the oldest that does not wait: an endless
     /// block then uses up its budget before others have used up much.
-    fn next(&mut self) -> Option<(u64, Block<'a>)> {
-        self.old = !self.old && !self.round_robin;
-        if !self.old && !self.round_robin {
+    fn next(&mut self) -> Option<Started<'a>> {
+        self.turns += 1;
+        if self.round_robin {
+            return self.next_awake();
+        }
+        self.old = !self.old;
+        if !self.old {
             let running = self.queue.iter().enumerate();
-            let running = running.filter(|(_, (_, block))| !block.waits());
-            if let Some((at, _)) = running.min_by_key(|(_, (number, _))| *number) {
+            let running = running.filter(|(_, one)| !one.block.waits());
+            if let Some((at, _)) = running.min_by_key(|(_, one)| one.number) {
                 return self.queue.remove(at);
             }
         }
         self.queue.pop_front()
     }
 
+    /// Returns the next block in turn. While it is paused, others go on until all of them wait.
+    fn next_awake(&mut self) -> Option<Started<'a>> {
+        let turns = self.turns;
+        let mut at = 0;
+        if self.queue.front()?.wakes > turns {
+            let mut all = self.queue.iter();
+            let awake = all.position(|one| one.wakes <= turns && !one.block.waits());
+            at = awake.unwrap_or(0);
+        }
+        self.queue.remove(at)
+    }
+
     fn start(&mut self, block: Block<'a>) {
         self.count += 1;
-        self.queue.push_front((self.count, block));
+        let before_pause = match self.round_robin {
+            true => self.draw_pause(),
+            false => 0,
+        };
+        self.queue.push_front(Started {
+            number: self.count,
+            block,
+            before_pause,
+            wakes: 0,
+        });
+    }
+
+    /// Returns the turns of a new block before its pause, or 0.
+    fn draw_pause(&mut self) -> u64 {
+        // xorshift64: any choice is valid; it only has to be reproducible.
+        self.pauses ^= self.pauses << 13;
+        self.pauses ^= self.pauses >> 7;
+        self.pauses ^= self.pauses << 17;
+        match self.pauses.is_multiple_of(BLOCKS_PER_PAUSE) {
+            true => 1 + (self.pauses >> 32) % PAUSED_TURNS,
+            false => 0,
+        }
+    }
+
+    /// Puts a block to the end of the queue, since it may wait for one that has not run yet. A switching
+    /// block may be paused there: a real multiprocessor, too, lets a block wait while others go on.
+    fn put_back(&mut self, mut started: Started<'a>) {
+        if started.before_pause == 1 {
+            started.wakes = self.turns + PAUSE_ROUNDS * self.queue.len() as u64;
+        }
+        started.before_pause = started.before_pause.saturating_sub(1);
+        self.queue.push_back(started);
     }
 
     /// Reports whether it is the turn of a new block, and one more may be started.
     fn has_room(&self) -> bool {
-        let waits = |(_, block): &(u64, Block<'_>)| block.waits();
+        let waits = |one: &Started<'_>| one.block.waits();
         (self.queue.is_empty() || !self.old)
-            && (self.queue.len() < MAX_UNFINISHED_BLOCKS || self.queue.iter().all(waits))
+            && (self.queue.len() < self.max_unfinished || self.queue.iter().all(waits))
     }
 }
 
 fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &Mutex<Total>) {
     let mut started = BlockQueue {
-        round_robin: context.switches,
+        round_robin: context.switches && context.serialized,
+        max_unfinished: match context.switches && context.serialized {
+            true => MAX_SWITCHING_BLOCKS,
+            false => MAX_UNFINISHED_BLOCKS,
+        },
+        pauses: context.seed.unwrap_or_default() | 1,
         ..BlockQueue::default()
     };
     let mut mine = Total::default();
@@ -232,7 +309,7 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
                 }
             }
         }
-        let Some((number, mut block)) = started.next() else {
+        let Some(mut turn) = started.next() else {
             if !more {
                 break;
             }
@@ -240,14 +317,13 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
             std::thread::yield_now();
             continue;
         };
-        if let Progress::More = block.run(slice) {
-            started.queue.push_back((number, block));
-            // At the back of the queue: the block may wait for one that has not run yet.
+        if let Progress::More = turn.block.run(slice) {
+            started.put_back(turn);
             continue;
         }
-        block.finish();
-        mine.add(&mut block);
-        spare = block.spare();
+        turn.block.finish();
+        mine.add(&mut turn.block);
+        spare = turn.block.spare();
     }
     let mut all = total.lock().unwrap_or_else(PoisonError::into_inner);
     all.merge(mine);
