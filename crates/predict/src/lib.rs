@@ -10,6 +10,7 @@
 mod cache;
 mod cases;
 mod forecast;
+mod inputs;
 
 pub use forecast::{Forecast, Forecaster};
 pub use gpu_model::SERIALIZED;
