@@ -136,6 +136,42 @@ fn a_written_space_names_the_source_that_is_written_with_it() {
 }
 
 #[test]
+fn a_written_space_finds_its_data_and_programs_from_another_folder() {
+    let folder = project();
+    let folder = folder.path();
+    let space = SPACE.replace(
+        "{ uniform: { min: 0, max: 1 } }",
+        "{ file: \"data-{problem}.bin\" }",
+    );
+    let space = space.replace(
+        &SPACE[SPACE.find("reference:").unwrap()..],
+        "reference: { values: { y: \"right-{problem}.bin\" } }\nbaseline: { command: [python3, time.py, --fast] }\n",
+    );
+    crate::program::write(folder, "space.yaml", &space);
+    crate::program::write(folder, "time.py", "print('{\"time_us\": 5}')\n");
+    for (problem, count) in [("main", 4096_u16), ("ragged", 1003), ("short", 5)] {
+        let data = (0..count).map(f32::from);
+        let bytes = |factor: f32| -> Vec<u8> {
+            data.clone()
+                .flat_map(|x| (factor * x).to_le_bytes())
+                .collect()
+        };
+        std::fs::write(folder.join(format!("data-{problem}.bin")), bytes(1.0)).unwrap();
+        std::fs::write(folder.join(format!("right-{problem}.bin")), bytes(2.5)).unwrap();
+    }
+    let mutator = with_source(folder, FAST);
+    evolve(folder, &mutator, &["--rounds", "1", "-o", "better"]).says(0, &["wrote"]);
+    let checked = run(folder, "check better/scale-1.json --device vgpu:h100");
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    let text = std::fs::read_to_string(folder.join("better/scale-1.json")).unwrap();
+    for name in ["data-{problem}.bin", "right-{problem}.bin", "time.py"] {
+        let name = folder.join(name);
+        assert!(text.contains(&*name.to_string_lossy()), "{text}");
+    }
+    assert!(text.contains("\"--fast\""), "{text}");
+}
+
+#[test]
 fn blocks_a_diff_and_the_space_change_the_kernel() {
     let folder = project();
     let folder = folder.path();

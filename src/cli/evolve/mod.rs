@@ -14,6 +14,7 @@ mod request;
 mod session;
 mod show;
 mod watch;
+mod written;
 
 use super::events::{stopping, watch_signals};
 use super::gate::promotion::PromotionArgs;
@@ -23,7 +24,6 @@ use super::{CliError, CommandResult, output, usage};
 use crate::{atomic, exit};
 use evaluate::{Evaluator, Results, Tuned};
 use options::Options;
-use serde_json::{Map, Value};
 use session::{End, Session, shipped_member};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,10 +33,7 @@ use tuner_engine::job::{Jobs, ProveBudget};
 use tuner_engine::threads::start_runtime;
 use tuner_evolve::outcome::Outcome;
 use tuner_evolve::population::Population;
-use tuner_evolve::space_change;
-use tuner_kernel::catalog::Kernel;
 use tuner_report::us;
-use tuner_space::Reference;
 use tuner_store as store;
 use tuner_store::Store;
 use watch::Files;
@@ -296,7 +293,7 @@ fn write_better(session: &Session<'_>, folder: &Path) -> Result<(), CliError> {
         }
         std::fs::create_dir_all(folder)?;
         let name = format!("{kernel}-{}", change.id);
-        let space = written_space(&session.options.parsed, space, &format!("{name}.cu"))?;
+        let space = written::space(&session.options.parsed, space, &format!("{name}.cu"))?;
         for (ending, text) in [("cu", source), ("json", &space), ("diff", &change.diff)] {
             let path = folder.join(format!("{name}.{ending}"));
             atomic::write(&path, text.as_bytes()).map_err(|error| {
@@ -309,39 +306,4 @@ fn write_better(session: &Session<'_>, folder: &Path) -> Result<(), CliError> {
         );
     }
     Ok(())
-}
-
-/// Returns a search space that is right in another folder: its source is the file beside it, and other
-/// files have absolute names.
-fn written_space(kernel: &Kernel, space: &str, source: &str) -> Result<String, CliError> {
-    let mut document = space_change::document(space).map_err(|error| usage(error.to_string()))?;
-    document.insert("source".to_owned(), source.into());
-    let mut folders = Vec::new();
-    for folder in &kernel.spec.include {
-        folders.push(std::path::absolute(folder)?);
-    }
-    let template = std::path::absolute(&kernel.spec.source)?;
-    if !kernel.template.headers.is_empty() {
-        folders.extend(template.parent().map(Path::to_owned));
-    }
-    if let Reference::Kernel { source, .. } = &kernel.spec.reference {
-        let source = std::path::absolute(source)?;
-        // A search space may name files below its own folder, and in folders of headers.
-        folders.extend(source.parent().map(Path::to_owned));
-        let reference = document.get_mut("reference").and_then(Value::as_object_mut);
-        if let Some(reference) = reference {
-            let name = source.to_string_lossy().into_owned();
-            reference.insert("source".to_owned(), name.into());
-        }
-    }
-    folders.dedup();
-    if !folders.is_empty() {
-        let compile = document.entry("compile");
-        let compile = compile.or_insert_with(|| Value::Object(Map::new()));
-        if let Some(compile) = compile.as_object_mut() {
-            let names = folders.iter().map(|folder| folder.to_string_lossy());
-            compile.insert("include".to_owned(), names.collect::<Value>());
-        }
-    }
-    Ok(serde_json::to_string_pretty(&document)?)
 }
