@@ -54,10 +54,10 @@ extern "C" __global__ void scale_reference(const float* x, float* y) {
 "#;
 
 /// A right and faster kernel, as an answer's `source`.
-const FAST: &str = "#define BLOCK_THREADS BLOCK\nextern \"C\" __global__ void scale(const float* x, float* y) {\n    int i = blockIdx.x * BLOCK_THREADS + threadIdx.x;\n    if (i < N) y[i] = 2.5f * x[i];\n}\n";
+pub(crate) const FAST: &str = "#define BLOCK_THREADS BLOCK\nextern \"C\" __global__ void scale(const float* x, float* y) {\n    int i = blockIdx.x * BLOCK_THREADS + threadIdx.x;\n    if (i < N) y[i] = 2.5f * x[i];\n}\n";
 
 /// A folder with the kernel.
-fn project() -> TempDir {
+pub(crate) fn project() -> TempDir {
     let kernel = format!("{HELPER}{KERNEL}");
     folder(&[
         ("space.yaml", SPACE),
@@ -67,21 +67,21 @@ fn project() -> TempDir {
 }
 
 /// A mutator in Python: `request` is the request, and what is printed the answer.
-fn python(folder: &Path, name: &str, body: &str) -> String {
+pub(crate) fn python(folder: &Path, name: &str, body: &str) -> String {
     let text = format!("import json, sys\nrequest = json.load(sys.stdin)\n{body}\n");
     crate::program::write(folder, name, &text);
     format!("python3 {name}")
 }
 
 /// A mutator that answers with this source.
-fn with_source(folder: &Path, source: &str) -> String {
+pub(crate) fn with_source(folder: &Path, source: &str) -> String {
     crate::program::write(folder, "answer.cu", source);
     let body = "print(json.dumps({'id': request['id'], 'source': open('answer.cu').read(), 'note': 'other source'}))";
     python(folder, "with_source.py", body)
 }
 
 /// Runs an evolution with a mutator and further arguments.
-fn evolve(folder: &Path, mutator: &str, more: &[&str]) -> Ended {
+pub(crate) fn evolve(folder: &Path, mutator: &str, more: &[&str]) -> Ended {
     ended(
         tuner(folder)
             .args([
@@ -108,7 +108,7 @@ fn lineages(folder: &Path) -> Vec<Value> {
 }
 
 /// The changes of the latest evolution.
-fn changes(folder: &Path) -> Vec<Value> {
+pub(crate) fn changes(folder: &Path) -> Vec<Value> {
     let all = lineages(folder);
     all.last().unwrap()["changes"].as_array().unwrap().clone()
 }

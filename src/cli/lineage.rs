@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tuner_evolve::lineage::{self, outcome};
 use tuner_report::family::FamilyTree;
-use tuner_store::{Change, DeviceFilter, EvolutionStart, LeaderboardQuery, Lineage, Store};
+use tuner_store::{Change, DeviceFilter, EvolutionStart, Lineage, Store};
 
 /// Change of an evolution.
 struct Row {
@@ -117,29 +117,9 @@ async fn read(
     Ok(all)
 }
 
-/// Returns the speed-up of the best right change over the baseline, by problem; `None` where no
-/// baseline was measured: a predicted time is never compared with a measured one.
 async fn speedups(store: &Store, lineage: &Lineage) -> Result<Option<Vec<Option<f64>>>, CliError> {
-    let query = LeaderboardQuery {
-        kernel: Some(lineage.start.kernel.clone()),
-        device: Some(DeviceFilter::Name(lineage.start.device.clone())),
-        timings: vec![lineage.start.timing],
-        top: Some(1),
-        ..LeaderboardQuery::default()
-    };
-    let mut all = Vec::new();
-    for board in store.boards(&query).await? {
-        let Some(over) = board.rows.first().and_then(|row| row.speedup_vs_baseline) else {
-            continue;
-        };
-        let times = lineage.changes.iter().flat_map(|change| &change.times);
-        let times = times.filter(|time| time.problem == board.key.problem);
-        let best = times
-            .map(|time| time.shipped_us / time.us)
-            .max_by(f64::total_cmp);
-        all.push(best.map(|gain| gain * over));
-    }
-    Ok((!all.is_empty()).then_some(all))
+    let boards = store.boards(&lineage::boards_query(lineage)).await?;
+    Ok(lineage::speedups(lineage, &boards))
 }
 
 /// Returns an evolution as JSON.

@@ -1,6 +1,7 @@
 //! The paths, their documentation, and what they answer.
 
 use super::{Daemon, RECORDED, request, serve};
+use crate::evolve;
 use serde_json::Value;
 use tempfile::TempDir;
 use tuner_core::record::Verdict;
@@ -65,6 +66,7 @@ fn the_openapi_document_names_every_path_and_its_types() {
         "/api/v1/devices",
         "/api/v1/effects",
         "/api/v1/events",
+        "/api/v1/evolutions",
         "/api/v1/leaderboard",
         "/api/v1/runs",
         "/api/v1/runs/{id}",
@@ -354,6 +356,43 @@ fn pages_of_strangers_cannot_ask_through_a_browser() {
             answer
                 .head
                 .contains("content-security-policy: default-src 'none'")
+        );
+    }
+}
+
+#[test]
+fn evolutions_are_family_trees_with_their_figures() {
+    let folder = evolve::project();
+    let folder = folder.path();
+    let mutator = evolve::with_source(folder, evolve::FAST);
+    evolve::evolve(folder, &mutator, &["--rounds", "1"]).says(0, &["predicted better"]);
+    let daemon = Daemon::start(&folder.join("t.db"));
+    let (status, all) = daemon.get("/api/v1/evolutions?kernel=scale");
+    assert_eq!((status, &all[0]["state"]), (200, &"finished".into()));
+    let title = all[0]["title"].as_str().unwrap();
+    assert!(title.starts_with("scale on "), "{title}");
+    let change = &all[0]["changes"][0];
+    assert_eq!(change["outcome"], "predicted better");
+    assert_eq!(
+        (&change["depth"], &change["better"]),
+        (&1.into(), &true.into())
+    );
+    assert!(
+        change["diff"]
+            .as_str()
+            .unwrap()
+            .contains("+    if (i < N) y[i]")
+    );
+    assert_eq!(all[0]["figures"][2]["name"], "best gain");
+    assert_eq!(
+        daemon.get("/api/v1/evolutions?kernel=other").1,
+        Value::Array(Vec::new())
+    );
+    for wrong in ["top=0", "top=201", "sort=age"] {
+        assert_eq!(
+            daemon.get(&format!("/api/v1/evolutions?{wrong}")).0,
+            400,
+            "{wrong}"
         );
     }
 }

@@ -2,6 +2,7 @@
 //! (<https://www.w3.org/TR/webdriver2/>). Reported as ignored where
 //! they are missing.
 
+mod changes;
 mod driver;
 mod page;
 mod plots;

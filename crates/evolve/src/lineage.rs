@@ -5,7 +5,7 @@ use crate::outcome::Outcome;
 use std::collections::BTreeMap;
 use tuner_report::family::{FamilyRow, FamilyTree};
 use tuner_report::us;
-use tuner_store::{Change, Lineage};
+use tuner_store::{Board, Change, DeviceFilter, LeaderboardQuery, Lineage};
 
 /// Returns the family tree of an evolution. `speedups` as for [`figures`].
 #[must_use]
@@ -22,6 +22,35 @@ pub fn tree(lineage: &Lineage, speedups: Option<&[Option<f64>]>) -> FamilyTree {
         rows,
         figures: figure_texts(&figures(&lineage.changes, speedups)),
     }
+}
+
+/// Returns the query of the boards that [`speedups`] needs.
+#[must_use]
+pub fn boards_query(lineage: &Lineage) -> LeaderboardQuery {
+    LeaderboardQuery {
+        kernel: Some(lineage.start.kernel.clone()),
+        device: Some(DeviceFilter::Name(lineage.start.device.clone())),
+        timings: vec![lineage.start.timing],
+        top: Some(1),
+        ..LeaderboardQuery::default()
+    }
+}
+
+/// Returns the speed-up of the best right change over the baseline, by problem; `None` where no
+/// baseline was measured: a predicted time is never compared with a measured one.
+#[must_use]
+pub fn speedups(lineage: &Lineage, boards: &[Board]) -> Option<Vec<Option<f64>>> {
+    let speedup = |board: &Board| {
+        let over = board.rows.first()?.speedup_vs_baseline?;
+        let times = lineage.changes.iter().flat_map(|change| &change.times);
+        let times = times.filter(|time| time.problem == board.key.problem);
+        let best = times
+            .map(|time| time.shipped_us / time.us)
+            .max_by(f64::total_cmp);
+        Some(best.map(|gain| gain * over))
+    };
+    let all: Vec<Option<f64>> = boards.iter().filter_map(speedup).collect();
+    (!all.is_empty()).then_some(all)
 }
 
 /// Computes the figures of changes. `speedups` has the best change's speed-up over the baseline by

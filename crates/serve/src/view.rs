@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use tuner_core::record::{DeviceKind, LeaderboardRow, Verdict, VerdictFacts};
 use tuner_engine::job::Request;
-use tuner_store::RunTask;
+use tuner_evolve::lineage;
+use tuner_report::family::FamilyRow;
+use tuner_store::{Lineage, RunTask};
 use utoipa::ToSchema;
 
 /// A verdict and its consequences.
@@ -198,4 +200,78 @@ pub struct ConditionView {
     pub since: String,
     /// Error and fix.
     pub detail: String,
+}
+
+/// An evolution of changed code as a family tree.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EvolutionView {
+    /// Name.
+    pub id: String,
+    /// `running`, `interrupted` or `finished`.
+    pub state: String,
+    /// Kernel, device, mutator and kind of its times.
+    pub title: String,
+    /// The changes, each after its parent.
+    pub changes: Vec<ChangeView>,
+    /// Figures of merit.
+    pub figures: Vec<FigureView>,
+}
+
+/// A change of a kernel's code.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ChangeView {
+    /// Number.
+    pub change: i64,
+    /// Generation; 1 is a child of the shipped template.
+    pub depth: usize,
+    /// Outcome in words, with the verdict of a failure.
+    pub outcome: String,
+    /// It was accepted or predicted better.
+    pub better: bool,
+    /// Gains over the shipped template, or the finding.
+    pub found: String,
+    /// Note of the mutator.
+    pub note: String,
+    /// Unified diff against the parent; empty without one.
+    pub diff: String,
+}
+
+/// A figure of merit.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FigureView {
+    /// Name.
+    pub name: String,
+    /// Value in words.
+    pub value: String,
+}
+
+impl EvolutionView {
+    /// Creates the view of an evolution; `speedups` as for [`lineage::tree`].
+    pub(super) fn new(of: &Lineage, speedups: Option<&[Option<f64>]>) -> Self {
+        let tree = lineage::tree(of, speedups);
+        let figures = tree.figures.into_iter();
+        Self {
+            id: of.name.clone(),
+            state: of.state.clone(),
+            title: tree.title,
+            changes: tree.rows.into_iter().map(ChangeView::from).collect(),
+            figures: figures
+                .map(|(name, value)| FigureView { name, value })
+                .collect(),
+        }
+    }
+}
+
+impl From<FamilyRow> for ChangeView {
+    fn from(row: FamilyRow) -> Self {
+        Self {
+            change: row.change,
+            depth: row.depth,
+            outcome: row.outcome,
+            better: row.better,
+            found: row.found,
+            note: row.note,
+            diff: row.diff,
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! implementation.
 
 mod document;
+mod evolutions;
 mod results;
 mod runs;
 mod system;
@@ -43,6 +44,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .routes(routes!(results::candidate))
         .routes(routes!(results::effects))
         .routes(routes!(results::header))
+        .routes(routes!(evolutions::evolutions))
         .routes(routes!(system::choices))
         .routes(routes!(system::devices))
         .routes(routes!(system::verdicts))

@@ -399,6 +399,33 @@ views.effects = () => {
   });
 };
 
+/** The family tree of an evolution: each change below its parent, with its diff. */
+function familyTree(evolution) {
+  const rows = evolution.changes.map((one) => ({ cells: [
+    h('span', { class: 'mono', style: 'padding-left:' + (one.depth - 1) * 1.4 + 'em' }, (one.depth > 1 ? '└ ' : '') + one.change),
+    h('span', { class: 'state ' + (one.better ? 'ok' : one.outcome.startsWith('failed') ? 'bad' : '') }, one.outcome),
+    one.found, [one.note, one.diff ? h('details', { 'data-change': one.change }, h('summary', null, 'diff'), h('pre', null, one.diff)) : null]] }));
+  return h('section', { class: 'card family' },
+    h('h3', null, evolution.title, stateOf(evolution)),
+    table([{ name: 'change' }, { name: 'outcome' }, { name: 'found', class: 'wrap' }, { name: 'note', class: 'wrap' }], rows, 'No change yet.'),
+    facts(evolution.figures.map((figure) => [figure.name, figure.value])));
+}
+
+views.changes = () => {
+  const list = h('div');
+  let drawn = '';
+  show(h('h1', null, 'Changes of the code'), h('p', { class: 'note' }, 'Each change is below its parent; gains are relative to the shipped template.'), list);
+  repeat(3000, async (here) => {
+    const evolutions = await api('/api/v1/evolutions');
+    const text = JSON.stringify(evolutions);
+    // An open diff must not be drawn anew.
+    if (!here() || text === drawn) return;
+    drawn = text;
+    list.replaceChildren(...(evolutions.length ? evolutions.map(familyTree)
+      : [h('p', { class: 'note' }, 'No evolution yet. Start one: ', h('code', null, 'tuner evolve softmax --mutator scripted'))]));
+  });
+};
+
 views.devices = () => {
   const list = h('div');
   show(h('h1', null, 'Devices'), list);
