@@ -140,7 +140,7 @@ impl<'a> Block<'a> {
         while left > 0 {
             let Some(path) = w.ready() else { break };
             let used = step::run(&mut self.cta, w, path, left);
-            self.spent += used;
+            self.spent += used + self.cta.printed.take_cost();
             left = left.saturating_sub(used.max(1));
             // The turn ends, because `release` resumes the paths that a barrier let through.
             if !self.cta.released.is_empty() {

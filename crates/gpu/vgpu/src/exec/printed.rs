@@ -5,19 +5,30 @@ use std::collections::BTreeMap;
 /// Bytes of text that a launch keeps: the size of CUDA's buffer for `printf`.
 const KEPT_BYTES: usize = 1 << 20;
 
+/// Instructions of the budget that a byte of text uses: the host takes about as long for it.
+const BYTE_INSTRUCTIONS: u64 = 4;
+
 /// Text of one block; its beginning is lost where it has more than [`KEPT_BYTES`].
 #[derive(Debug, Default)]
 pub(super) struct Printed {
     text: Vec<u8>,
     dropped: u64,
+    /// Instructions that are not yet charged to the block's budget.
+    cost: u64,
 }
 
 impl Printed {
     pub(super) fn add(&mut self, text: &[u8]) {
+        self.cost += BYTE_INSTRUCTIONS * text.len() as u64;
         self.text.extend_from_slice(text);
         if self.text.len() > 2 * KEPT_BYTES {
             self.cut();
         }
+    }
+
+    /// Returns the instructions that the text since the last call costs.
+    pub(super) fn take_cost(&mut self) -> u64 {
+        std::mem::take(&mut self.cost)
     }
 
     fn cut(&mut self) {
@@ -70,6 +81,7 @@ impl Output {
         let mut all = Printed {
             text: self.blocks.into_values().flatten().collect(),
             dropped: self.dropped,
+            cost: 0,
         };
         all.cut();
         (all.text, all.dropped)

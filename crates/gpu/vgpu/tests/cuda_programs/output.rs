@@ -79,6 +79,17 @@ fn the_last_mebibyte_is_kept() {
 }
 
 #[test]
+fn text_uses_up_the_instruction_budget() {
+    let mut program = Program::new(PTX);
+    let mut wanted = program.launch("much", 1, 1, vec![int(1 << 17)]);
+    // Enough for the instructions, not for two million bytes of text.
+    wanted.instruction_budget = 7 << 20;
+    let report = launch(&program.module, &mut program.memory, h100(), &wanted).unwrap();
+    assert_eq!(report.hazards[0].kind, HazardKind::Timeout);
+    assert!(report.output.len() + (report.output_dropped as usize) < 2 << 20);
+}
+
+#[test]
 fn text_is_not_doubled_where_a_launch_is_attempted_again() {
     let mut program = Program::new(PTX);
     let sum = program.ints(&[0]);
