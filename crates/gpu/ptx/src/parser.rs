@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use super::ast::{Ast, ClusterDirectives, Function, StateSpace, Variable};
 use super::lexer::{Placed, Token, tokens};
+use super::reserved::declare_reserved;
 use super::{PtxError, PtxErrorKind};
 
 /// Supported major ISA versions.
@@ -40,6 +41,7 @@ pub fn parse(text: &str) -> Result<Ast<'_>> {
     while parser.peek() != Token::End {
         parser.module_item()?;
     }
+    declare_reserved(&mut parser.ast);
     Ok(parser.ast)
 }
 

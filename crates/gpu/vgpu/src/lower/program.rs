@@ -18,9 +18,9 @@ pub(crate) use images::{
     Boundary, Fetch, ImageQuery, ImageShape, Queried, SurfaceAccess, SurfaceKind,
 };
 pub(crate) use operation::{
-    AsyncStore, Atom, Bar, Bulk, CarryOp, CpAsync, FragmentUse, MbarOp, Mem, MmaF64, MmaOp, Op,
-    ProxyFence, Shuffle, Synchronizes, TensorCopy, WarpOp, Wgmma, WgmmaSource, WmmaMem, WmmaOp,
-    every_byte,
+    AsyncStore, Atom, AtomHalves, Bar, Bulk, CarryOp, CpAsync, FragmentUse, MbarOp, Mem, MmaF64,
+    MmaOp, Op, ProxyFence, Shuffle, Synchronizes, TensorCopy, WarpOp, Wgmma, WgmmaSource, WmmaMem,
+    WmmaOp, every_byte,
 };
 pub(crate) use tensor_memory::{TensorMemoryOp, TensorProduct, TensorSource, TensorTransfer};
 
