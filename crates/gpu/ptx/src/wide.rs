@@ -1,10 +1,11 @@
-//! Registers of 128 bits as two of 64: loads and stores of one become those of a vector, moves become two.
+//! Registers of 128 bits as two of 64: loads and stores of one become those of a vector, moves become two, and the
+//! operands of atomics become vectors.
 
 use super::ast::{Body, Instruction, Operand, Reg, Type};
 use std::collections::HashMap;
 
-/// Splits the registers of 128 bits of a function. Instructions on them other than loads, stores and moves stay
-/// as they are.
+/// Splits the registers of 128 bits of a function. Instructions on them other than loads, stores, moves and atomics
+/// stay as they are.
 pub(super) fn split_wide(body: &mut Body<'_>) {
     let wide: Vec<usize> = (0..body.registers.len())
         .filter(|at| body.registers.get(*at) == Some(&Some(Type::B128)))
@@ -81,6 +82,17 @@ fn split<'a>(i: Instruction<'a>, upper: &HashMap<Reg, Reg>) -> Vec<Instruction<'
                 operands,
                 ..i
             }]
+        }
+        ("atom", [_, _, ..]) => {
+            let operands = i.operands.iter().enumerate().map(|(place, operand)| {
+                // The second operand is the address.
+                match halves(operand).filter(|_| place != 1) {
+                    Some(parts) => Operand::Vector(parts.into()),
+                    None => operand.clone(),
+                }
+            });
+            let operands = operands.collect();
+            vec![Instruction { operands, ..i }]
         }
         _ => vec![i],
     }

@@ -48,11 +48,11 @@ fn commuting(op: AtomOp, ty: AtomType) -> u8 {
 
 impl Cta<'_> {
     pub(super) fn atom(&mut self, w: &mut Warp, a: &Atom, mask: u32) {
-        let bytes = a.ty.bytes();
+        let bytes = a.bytes();
         self.count(w, &a.at, mask, bytes, true);
         // A block-scoped atomic does not commute with those of other blocks: it is not atomic
         // towards them.
-        let gives_nothing = a.dest == Data::Nothing && a.device_wide;
+        let gives_nothing = !a.returns() && a.device_wide;
         let commutes = if gives_nothing {
             commuting(a.op, a.ty)
         } else {
@@ -73,7 +73,7 @@ impl Cta<'_> {
             let touch = Touch {
                 strong: true,
                 narrow: !a.device_wide,
-                observes: a.dest != Data::Nothing,
+                observes: a.returns(),
                 commutes,
                 needs_written: true,
                 ..Touch::write(lane, bytes)
@@ -81,6 +81,11 @@ impl Cta<'_> {
             let Some(place) = self.touch(w, a.at.area, at, touch) else {
                 continue;
             };
+            if a.upper.is_some() {
+                self.exchange_wide(w, a, lane, place);
+                self.observe(thread, name, publishing);
+                continue;
+            }
             let (mut b, c) = (w.value(a.b, lane), w.value(a.c, lane));
             // The other blocks of the grid do not run: one arrival counts for all of them.
             if self.context.solo_grid_barrier == Some(at) && a.op == AtomOp::Add {
@@ -99,6 +104,33 @@ impl Cta<'_> {
             self.version += u64::from(result(old) != old);
             if a.dest != Data::Nothing {
                 w.set(a.dest, lane, old);
+            }
+        }
+    }
+
+    /// Performs an exchange, or a comparison and an exchange, of 128 bits for a lane.
+    fn exchange_wide(&mut self, w: &mut Warp, a: &Atom, lane: usize, place: CheckedLocation) {
+        let Some(upper) = &a.upper else { return };
+        let b = [w.value(a.b, lane), w.value(upper.b, lane)];
+        let c = [w.value(a.c, lane), w.value(upper.c, lane)];
+        let context = self.context;
+        // One at a time, as those of 64 bits.
+        let lock = context.wide.lock();
+        let old = [self.get(w, place, 0, 8), self.get(w, place, 8, 8)];
+        let new = match a.op {
+            AtomOp::Cas if old != b => old,
+            AtomOp::Cas => c,
+            _ => b,
+        };
+        if new != old {
+            for (offset, half) in [(0, new[0]), (8, new[1])] {
+                self.put(w, place, offset, 8, half);
+            }
+        }
+        drop(lock);
+        for (dest, half) in [(a.dest, old[0]), (upper.dest, old[1])] {
+            if dest != Data::Nothing {
+                w.set(dest, lane, half);
             }
         }
     }

@@ -49,7 +49,7 @@ fn access(inst: &Inst, space: Space) -> Option<HazardAccess> {
     let (bytes, write) = match &inst.op {
         Op::Load(m) => (m.width * m.data.len() as u32, false),
         Op::Store(m) => (m.width * m.data.len() as u32, true),
-        Op::Atom(a) => (a.ty.bytes(), true),
+        Op::Atom(a) => (a.bytes(), true),
         Op::CpAsync(c) => (c.bytes, space == Space::Shared),
         Op::LdMatrix { .. } => (16, false),
         Op::StMatrix { .. } => (16, true),

@@ -1,6 +1,8 @@
 //! Loads, stores, atomics, asynchronous copies.
 
-use super::program::{Area, Atom, Bulk, CpAsync, Data, Mem, NONE, Op, Order, every_byte};
+use super::program::{
+    Area, Atom, AtomHalves, Bulk, CpAsync, Data, Mem, NONE, Op, Order, every_byte,
+};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -216,8 +218,12 @@ impl<'a> Lower<'a> {
             return Err(Fail::Unsupported("vectors"));
         }
         let op = atomic_operation(m)?;
-        let ty = atomic_type(ty, op)?;
-        let bytes = ty.bytes();
+        let wide = ty == Type::B128 && matches!(op, AtomOp::Cas | AtomOp::Exch);
+        let ty = if wide {
+            AtomType::U64
+        } else {
+            atomic_type(ty, op)?
+        };
         let operands = &i.operands[usize::from(returns).min(i.operands.len())..];
         let (Some(address), Some(b)) = (operands.first(), operands.get(1)) else {
             return Err(Fail::Operand(
@@ -228,25 +234,42 @@ impl<'a> Lower<'a> {
         // An atomic without an order is relaxed (PTX ISA, `atom`).
         let order = order_of(m, Order::Relaxed);
         self.strong(order);
-        let c = match operands.get(2) {
-            Some(c) if op == AtomOp::Cas => self.data_source(c, bytes)?,
-            None if op == AtomOp::Cas => return Err(Fail::Unsupported("")),
-            _ => Data::Nothing,
-        };
+        let dest = i.operands.first().filter(|_| returns);
+        let mut halves = Vec::new();
+        for half in 0..=usize::from(wide) {
+            let part = |operand: &'a Operand<'a>| match operand {
+                Operand::Vector(parts) if wide => {
+                    parts.get(half).ok_or(Fail::Unsupported("this vector"))
+                }
+                operand => Ok(operand),
+            };
+            halves.push(AtomHalves {
+                dest: match dest.map(part).transpose()? {
+                    // An atomic whose result is unused is a reduction.
+                    Some(Operand::Reg(r)) if self.function.named_once.contains(r) => Data::Nothing,
+                    Some(dest) => self.data(dest)?,
+                    None => Data::Nothing,
+                },
+                b: self.data_source(part(b)?, ty.bytes())?,
+                c: match operands.get(2) {
+                    Some(c) if op == AtomOp::Cas => self.data_source(part(c)?, ty.bytes())?,
+                    None if op == AtomOp::Cas => return Err(Fail::Unsupported("")),
+                    _ => Data::Nothing,
+                },
+            });
+        }
+        let mut halves = halves.into_iter();
+        let AtomHalves { dest, b, c } = halves.next().ok_or(Fail::Unsupported(""))?;
         let atom = Atom {
             at: self.address(address, area)?,
             op,
             ty,
-            dest: match &i.operands[0] {
-                // An atomic whose result is unused is a reduction.
-                Operand::Reg(r) if self.function.named_once.contains(r) => Data::Nothing,
-                dest if returns => self.data(dest)?,
-                _ => Data::Nothing,
-            },
-            b: self.data_source(b, bytes)?,
+            dest,
+            b,
             c,
             order,
             device_wide: is_device_wide(m),
+            upper: halves.next(),
         };
         self.push(Op::Atom(Box::new(atom)), Class::Atomic);
         Ok(())

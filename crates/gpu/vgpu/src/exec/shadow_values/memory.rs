@@ -170,6 +170,11 @@ impl Cta<'_> {
 
     /// Executes an atomic lane by lane, since several lanes may change one word.
     pub(in crate::exec) fn atom_shadowed(&mut self, w: &mut Warp, a: &Atom, mask: u32) {
+        if a.upper.is_some() {
+            // 128 bits are no float.
+            self.atom(w, a, mask);
+            return;
+        }
         for lane in lanes(mask) {
             let place = Place::new(w, &a.at, lane);
             let words = if a.ty.bytes() == 8 { 2 } else { 1 };

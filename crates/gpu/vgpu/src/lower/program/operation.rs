@@ -48,6 +48,29 @@ pub(crate) struct Atom {
     pub(crate) c: Data,
     pub(crate) order: Order,
     pub(crate) device_wide: bool,
+    /// Upper halves of an exchange or a comparison of 128 bits; the others are the lower ones.
+    pub(crate) upper: Option<AtomHalves>,
+}
+
+impl Atom {
+    /// Size of the access, bytes.
+    pub(crate) fn bytes(&self) -> u32 {
+        self.ty.bytes() << u32::from(self.upper.is_some())
+    }
+
+    /// Reports whether a register takes the old value.
+    pub(crate) fn returns(&self) -> bool {
+        let upper = self.upper.as_ref();
+        self.dest != Data::Nothing || upper.is_some_and(|upper| upper.dest != Data::Nothing)
+    }
+}
+
+/// Registers of one half of an atomic of 128 bits.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct AtomHalves {
+    pub(crate) dest: Data,
+    pub(crate) b: Data,
+    pub(crate) c: Data,
 }
 
 /// `fence.proxy` and `fence.mbarrier_init`.
