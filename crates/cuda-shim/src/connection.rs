@@ -1,13 +1,17 @@
 //! The connection to the device: one socket a process, one request at a time.
 
 use std::cell::{Cell, RefCell};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::errors::{self, Code};
-use crate::protocol::{Fields, FrameHeader, Message, Op, SOCKET_VARIABLE, reply_code, write_frame};
+use crate::protocol::{
+    Fields, FrameHeader, Message, Op, SMALL_BULK_BYTES, SOCKET_VARIABLE, reply_code, write_frame,
+    write_head,
+};
 use crate::say::say_once;
 use crate::system;
 
@@ -180,6 +184,8 @@ fn exchange(op: Op, head: &Message, bulk: &[u8], sink: Option<Sink<'_>>) -> Resu
     let answered = transfer(&mut guard.stream, op, head, bulk, sink);
     let (header, reply) = answered.map_err(|error| {
         say_once(&format!("the virtual device ended: {error}"));
+        // A frame that was cut leaves nothing that later requests could follow.
+        let _ = guard.stream.shutdown(Shutdown::Both);
         errors::UNKNOWN
     })?;
     match reply_code(header) {
@@ -199,7 +205,7 @@ fn transfer(
     bulk: &[u8],
     sink: Option<Sink<'_>>,
 ) -> io::Result<(FrameHeader, Reply)> {
-    write_frame(stream, op as u32, head.bytes(), bulk)?;
+    let unreadable = write_request(stream, op, head, bulk)?;
     let header = FrameHeader::read(stream)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     let mut reply = Reply {
         head: vec![0; header.head_bytes as usize],
@@ -217,7 +223,48 @@ fn transfer(
             }
         }
     }
+    if let Some(byte) = unreadable
+        && reply_code(header) == errors::SUCCESS
+    {
+        // The program faults, as in a copy of its own.
+        // SAFETY: a byte of the bulk data.
+        unsafe { std::ptr::from_ref(byte).read_volatile() };
+    }
     Ok((header, reply))
+}
+
+/// Reports whether memory of the program cannot be accessed.
+pub(crate) fn is_bad_address(error: &io::Error) -> bool {
+    const EFAULT: i32 = 14;
+    error.raw_os_error() == Some(EFAULT)
+}
+
+/// Sends a request. Returns the first byte of bulk data that the program cannot read: zeros stand for the rest, so that
+/// the device can refuse the request for another reason, as a GPU does.
+fn write_request<'b>(
+    stream: &mut UnixStream,
+    op: Op,
+    head: &Message,
+    bulk: &'b [u8],
+) -> io::Result<Option<&'b u8>> {
+    if bulk.len() <= SMALL_BULK_BYTES {
+        return write_frame(stream, op as u32, head.bytes(), bulk).map(|()| None);
+    }
+    write_head(stream, op as u32, head.bytes(), bulk.len() as u64)?;
+    let mut rest = bulk;
+    while !rest.is_empty() {
+        match stream.write(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if is_bad_address(&error) => {
+                io::copy(&mut io::repeat(0).take(rest.len() as u64), stream)?;
+                return Ok(rest.first());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
 }
 
 thread_local! {
@@ -227,6 +274,28 @@ thread_local! {
 /// The sentence that came with the last error of this thread; empty for most.
 pub(crate) fn take_failure() -> String {
     FAILURE.take()
+}
+
+/// Runs after the program's own functions at its end.
+#[cfg(shim)]
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: extern "C" fn() = report_lost_output;
+
+/// Reports text that the program never saw, because it ended without a call that shows it.
+#[cfg_attr(
+    not(shim),
+    expect(dead_code, reason = "called at the end of a program")
+)]
+extern "C" fn report_lost_output() {
+    let kept = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !kept.is_empty() {
+        say_once(&format!(
+            "{} bytes of device printf were never printed: the program ended without a \
+             synchronization after the kernel; a GPU loses them too",
+            kept.len()
+        ));
+    }
 }
 
 /// Keeps the text of a launch until the program synchronizes.
@@ -261,8 +330,18 @@ thread_local! {
     static LAST: Cell<Code> = const { Cell::new(errors::SUCCESS) };
 }
 
+thread_local! {
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Returns how many runtime calls this thread made.
+pub(crate) fn calls() -> u64 {
+    CALLS.get()
+}
+
 /// Keeps the result of a runtime call for `cudaGetLastError`, and returns it.
 pub(crate) fn keep_last(code: Code) -> Code {
+    CALLS.set(CALLS.get() + 1);
     if code != errors::SUCCESS && code != errors::NOT_READY {
         LAST.set(code);
     }

@@ -50,8 +50,12 @@ codes! {
     INVALID_PTX = 218,
     /// A file that does not exist.
     FILE_NOT_FOUND = 301,
+    /// A failed call of the operating system.
+    OPERATING_SYSTEM = 304,
     /// A handle that is not of this context.
     INVALID_HANDLE = 400,
+    /// An operation that the state of its object does not permit.
+    ILLEGAL_STATE = 401,
     /// A name that the module does not hold.
     NOT_FOUND = 500,
     /// Work is not complete.
@@ -62,6 +66,8 @@ codes! {
     OUT_OF_RESOURCES = 701,
     /// A launch that was stopped by its limit.
     LAUNCH_TIMEOUT = 702,
+    /// The end of an access to another device that the program did not enable.
+    PEER_NOT_ENABLED = 705,
     /// Host memory that was registered before.
     ALREADY_REGISTERED = 712,
     /// Host memory that is not registered.
@@ -84,10 +90,18 @@ codes! {
     INVALID_CLUSTER_SIZE = 912,
     /// An operation that a capturing stream does not permit.
     CAPTURE_UNSUPPORTED = 900,
+    /// An operation of a capture that an earlier error ended.
+    CAPTURE_INVALIDATED = 901,
     /// An unmatched end of a capture.
     CAPTURE_UNMATCHED = 903,
     /// A capture ends before streams that it forked have joined it.
     CAPTURE_UNJOINED = 904,
+    /// An operation of the legacy default stream, which would wait for a capturing stream.
+    CAPTURE_IMPLICIT = 906,
+    /// An end of a capture by another thread than the one that began it.
+    CAPTURE_WRONG_THREAD = 908,
+    /// An update of an executable graph by one of another form.
+    GRAPH_UPDATE_FAILURE = 910,
     /// Unknown.
     UNKNOWN = 999,
 }

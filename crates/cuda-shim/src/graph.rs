@@ -7,26 +7,40 @@ mod any;
 mod capture;
 mod capture_info;
 mod conditional;
+mod describe;
+mod dot;
 mod edges;
 mod memory;
 mod run;
+mod update;
+mod user_objects;
 
 pub(crate) use any::{AnyNode, Layouts};
 pub(crate) use capture::{
-    begin_capture, captured, change_tips, end_capture, is_capturing, refuse_in_capture,
+    Beginning, begin_capture, captured, change_tips, end_capture, exchange_mode, is_capturing,
+    refuse_in_capture, refuse_unsafe, status,
 };
 use capture::{join_capture, with_branch};
 pub(crate) use capture_info::CaptureInfo;
 pub(crate) use conditional::{ConditionalNode, create_condition};
+pub(crate) use describe::{
+    NodeAttribute, child_graph, copy_attributes, describe_kernel, event_of, get_attribute,
+    set_attribute as set_node_attribute,
+};
+pub(crate) use dot::write_dot;
 pub(crate) use edges::{
     Handles, Question, Wanted, add, change_edges, list_edges, list_related, remove,
 };
 pub(crate) use memory::AllocationNode;
 pub(crate) use memory::{
-    allocate_in_order, attribute, end_use, owns, release_in_order, set_attribute, trim,
+    allocate_in_order, attribute, end_use, freed_by, owns, release_in_order, set_attribute, trim,
+};
+pub(crate) use update::{UpdateResult, update};
+pub(crate) use user_objects::{
+    create_object, release_from_graph, release_object, retain_for_graph, retain_object,
 };
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -62,8 +76,8 @@ pub(crate) enum Node {
     Record(u64),
     /// Wait for an event.
     Wait(u64),
-    /// The nodes of another graph.
-    Child(Box<Graph>),
+    /// The nodes of a graph with this handle, which belongs to the node.
+    Child(u64),
     /// A node that only orders others.
     Empty,
     /// The beginning of the use of memory that the graph allocates.
@@ -72,6 +86,8 @@ pub(crate) enum Node {
     Free(u64),
     /// Bodies that run depending on a value.
     Conditional(Conditional),
+    /// A node that the program destroyed: the others keep their places.
+    Removed,
 }
 
 /// `cudaMemsetParams`, the same in the driver interface.
@@ -161,8 +177,8 @@ impl Node {
             }
             Node::Record(event) => client::record_event(*event, stream),
             Node::Wait(event) => client::wait_event(stream, *event),
-            Node::Child(graph) => graph.run(stream),
-            Node::Empty => Ok(()),
+            Node::Child(graph) => with_graph(*graph, |graph| graph.clone())?.run(stream),
+            Node::Empty | Node::Removed => Ok(()),
             Node::Allocate(address) => {
                 memory::begin_use(*address);
                 Ok(())
@@ -183,12 +199,21 @@ impl Node {
             Node::Fill(_) => 2,
             Node::Host(_) => 3,
             Node::Child(_) => 4,
-            Node::Empty => 5,
+            Node::Empty | Node::Removed => 5,
             Node::Wait(_) => 6,
             Node::Record(_) => 7,
             Node::Allocate(_) => 10,
             Node::Free(_) => 11,
             Node::Conditional(_) => 13,
+        }
+    }
+
+    /// Handles of the graphs that belong to the node.
+    fn nested(&self) -> &[u64] {
+        match self {
+            Node::Child(graph) => std::slice::from_ref(graph),
+            Node::Conditional(conditional) => conditional.bodies(),
+            _ => &[],
         }
     }
 }
@@ -202,6 +227,12 @@ pub(crate) struct Graph {
     before: Vec<Vec<usize>>,
     /// Variables of its conditional nodes.
     conditions: Vec<conditional::Condition>,
+    /// Handle of the graph that it is a copy of, whose nodes stand for its own; 0 for none.
+    source: u64,
+    /// Places of the nodes that launches leave out.
+    disabled: BTreeSet<usize>,
+    /// References to objects of the program.
+    objects: Vec<u64>,
 }
 
 /// Runs an operation, or adds it to the graph of a capturing stream.
@@ -210,8 +241,10 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
         join_capture(stream, event);
     }
     let Some(graph) = captured(stream) else {
+        capture::refuse_implicit(stream)?;
         return node.run(stream);
     };
+    capture::refuse_invalid(graph)?;
     let branch = with_branch(stream, |branch| branch.clone()).unwrap_or_default();
     match node {
         Node::Record(event) => capture::record(event, branch),
@@ -278,11 +311,11 @@ pub(crate) fn destroy(handle: u64) -> Result<(), Code> {
         let mut graphs = GRAPHS.lock().unwrap_or_else(PoisonError::into_inner);
         graphs.remove(&handle).ok_or(errors::INVALID_VALUE)?
     };
-    for node in &graph.nodes {
-        if let Node::Conditional(conditional) = node {
-            conditional.destroy();
-        }
+    for nested in graph.nodes.iter().flat_map(Node::nested) {
+        // A body that the program has destroyed is gone already.
+        let _ = destroy(*nested);
     }
+    user_objects::release_all(&graph.objects);
     Ok(())
 }
 
@@ -317,24 +350,27 @@ pub(crate) fn add_node(graph: u64, node: Node, dependencies: &[u64]) -> Result<u
     Ok((graph << NODE_BITS) | number.ok_or(errors::INVALID_VALUE)?)
 }
 
-/// A node with the operations of another graph, which may have no conditional nodes, as on a GPU.
+/// A node with a copy of another graph, which may have no conditional nodes, as on a GPU.
 pub(crate) fn child_node(child: u64) -> Result<Node, Code> {
-    let graph = with_graph(child, |graph| graph.clone())?;
-    let mut nodes = graph.nodes.iter();
-    match nodes.any(|node| matches!(node, Node::Conditional(_))) {
+    let is_conditional = |node: &Node| matches!(node, Node::Conditional(_));
+    match with_graph(child, |graph| graph.nodes.iter().any(is_conditional))? {
         true => Err(errors::NOT_SUPPORTED),
-        false => Ok(Node::Child(Box::new(graph))),
+        false => Ok(Node::Child(copy(child)?)),
     }
 }
 
-/// Copies a graph with the bodies of its conditional nodes.
-fn duplicate(graph: u64) -> Result<Graph, Code> {
-    let mut graph = with_graph(graph, |graph| graph.clone())?;
+/// Copies a graph with those that belong to its nodes.
+fn duplicate(source: u64) -> Result<Graph, Code> {
+    let graph = with_graph(source, |graph| graph.clone())?;
+    let mut graph = Graph { source, ..graph };
     for node in &mut graph.nodes {
-        if let Node::Conditional(conditional) = node {
-            *conditional = conditional.duplicate()?;
+        match node {
+            Node::Conditional(conditional) => *conditional = conditional.duplicate()?,
+            Node::Child(child) => *child = copy(*child)?,
+            _ => {}
         }
     }
+    user_objects::retain_all(&graph.objects);
     Ok(graph)
 }
 
@@ -348,12 +384,6 @@ pub(crate) fn instantiate(graph: u64) -> Result<u64, Code> {
     let order = with_graph(graph, |graph| graph.order())?;
     order.ok_or(errors::INVALID_VALUE)?;
     copy(graph)
-}
-
-/// Replaces the nodes of an executable graph by those of a graph.
-pub(crate) fn replace_nodes(executable: u64, graph: u64) -> Result<(), Code> {
-    let graph = duplicate(graph)?;
-    with_graph(executable, |executable| *executable = graph)
 }
 
 /// Uses a node of the graph that made it.
@@ -370,15 +400,13 @@ pub(crate) fn set_node(node: u64, with: Node) -> Result<(), Code> {
 pub(crate) fn replace(executable: u64, node: u64, with: Node) -> Result<(), Code> {
     let replaced = with_node_of(executable, node, |node| {
         let same = node.type_number() == with.type_number();
-        if same {
-            *node = with;
-        }
-        same
+        same.then(|| std::mem::replace(node, with))
     })?;
-    match replaced {
-        true => Ok(()),
-        false => Err(errors::INVALID_VALUE),
+    let replaced = replaced.ok_or(errors::INVALID_VALUE)?;
+    for nested in replaced.nested() {
+        destroy(*nested)?;
     }
+    Ok(())
 }
 
 /// Returns the handle of the node of a copy that a node of the graph became.
@@ -387,24 +415,63 @@ pub(crate) fn find_in_clone(node: u64, clone: u64) -> Result<u64, Code> {
     Ok((clone << NODE_BITS) | (node & ((1 << NODE_BITS) - 1)))
 }
 
-/// Uses a node of a copy of the graph that made it.
+/// Returns the handle of the graph that has a node: this one if the node is its own or that of its source, or one
+/// that belongs to its nodes.
+fn holder(graph: u64, node: u64) -> Option<u64> {
+    let of = node >> NODE_BITS;
+    let (source, nested) = with_graph(graph, |graph| {
+        let nested = graph.nodes.iter().flat_map(Node::nested);
+        (graph.source, nested.copied().collect::<Vec<_>>())
+    })
+    .ok()?;
+    match of == graph || of == source {
+        true => Some(graph),
+        false => nested.into_iter().find_map(|nested| holder(nested, node)),
+    }
+}
+
+/// Uses a node of a graph, named by its own handle or by that of the graph that it is a copy of.
 pub(crate) fn with_node_of<T>(
     graph: u64,
     node: u64,
     body: impl FnOnce(&mut Node) -> T,
 ) -> Result<T, Code> {
     let number = usize::try_from(node & ((1 << NODE_BITS) - 1)).unwrap_or(0);
+    let graph = holder(graph, node).ok_or(errors::INVALID_VALUE)?;
     with_graph(graph, |graph| {
-        let index = number.checked_sub(1)?;
-        graph.nodes.get_mut(index).map(body)
+        let node = graph.nodes.get_mut(number.checked_sub(1)?);
+        node.filter(|node| !matches!(node, Node::Removed)).map(body)
     })?
     .ok_or(errors::INVALID_VALUE)
 }
 
+/// Selects whether launches of an executable graph run a node: a kernel, a copy or a fill.
+pub(crate) fn enable(executable: u64, node: u64, enabled: bool) -> Result<(), Code> {
+    let switched = with_node_of(executable, node, |node| node.type_number() <= 2)?;
+    let holder = holder(executable, node).filter(|_| switched);
+    let place = edges::place_of_node(node >> NODE_BITS, node)?;
+    with_graph(
+        holder.ok_or(errors::INVALID_VALUE)?,
+        |graph| match enabled {
+            true => graph.disabled.remove(&place),
+            false => graph.disabled.insert(place),
+        },
+    )
+    .map(drop)
+}
+
+/// Reports whether launches of an executable graph run a node.
+pub(crate) fn is_enabled(executable: u64, node: u64) -> Result<bool, Code> {
+    with_node_of(executable, node, |_| ())?;
+    let holder = holder(executable, node).ok_or(errors::INVALID_VALUE)?;
+    let place = edges::place_of_node(node >> NODE_BITS, node)?;
+    with_graph(holder, |graph| !graph.disabled.contains(&place))
+}
+
 /// Returns the handles of all nodes of a graph.
 pub(crate) fn nodes(graph: u64) -> Result<Vec<u64>, Code> {
-    let present = with_graph(graph, |graph| graph.nodes.len())?;
-    Ok((1..=present as u64)
-        .map(|number| (graph << NODE_BITS) | number)
-        .collect())
+    with_graph(graph, |found| {
+        let places = found.present();
+        places.map(|place| edges::handle(graph, place)).collect()
+    })
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::connection::{call, device, keep_printed, send};
 use crate::errors::{self, Code};
 use crate::memory::map_shared;
-use crate::protocol::{COOPERATIVE, FunctionInfo, Message, Op, kind};
+use crate::protocol::{COOPERATIVE, FunctionInfo, Message, Op, ParameterSpan, kind};
 use crate::registered::exchanged;
 
 /// An image of code: loaded into the device at its first use.
@@ -44,7 +44,32 @@ pub(crate) fn get_function(module: u64, name: &str) -> Result<FunctionInfo, Code
     let mut head = Message::new();
     head.put_u64(module).put_str(name);
     let reply = call(Op::GetFunction, &head)?;
-    FunctionInfo::take(&mut reply.fields()).map_err(|_| errors::UNKNOWN)
+    let info = FunctionInfo::take(&mut reply.fields()).map_err(|_| errors::UNKNOWN)?;
+    let signature = Signature {
+        name: name.to_owned(),
+        parameters: info.parameters.clone(),
+    };
+    let mut signatures = SIGNATURES.lock().unwrap_or_else(PoisonError::into_inner);
+    signatures.insert(info.id, signature);
+    Ok(info)
+}
+
+/// Name and parameters of a kernel.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Signature {
+    /// Mangled name.
+    pub(crate) name: String,
+    /// Places in the parameter block.
+    pub(crate) parameters: Vec<ParameterSpan>,
+}
+
+/// Signatures by the numbers of the kernels on the device.
+static SIGNATURES: Mutex<BTreeMap<u64, Signature>> = Mutex::new(BTreeMap::new());
+
+/// The signature of a kernel with this number.
+pub(crate) fn signature(function: u64) -> Signature {
+    let signatures = SIGNATURES.lock().unwrap_or_else(PoisonError::into_inner);
+    signatures.get(&function).cloned().unwrap_or_default()
 }
 
 /// A registered kernel. Its address is the handle that the program holds.
@@ -200,6 +225,20 @@ pub(crate) fn find_kernel(function: *const c_void) -> Result<&'static Kernel, Co
         .get(&address)
         .or(registry.handles.get(&address));
     found.copied().ok_or(errors::INVALID_FUNCTION)
+}
+
+/// The host function of a kernel with this number.
+pub(crate) fn host_function(function: u64) -> Result<u64, Code> {
+    let registry = registry();
+    let mut kernels = registry.kernels.iter();
+    let is_it = |kernel: &Kernel| match kernel.info.get() {
+        Some(Ok(info)) => info.id == function,
+        _ => false,
+    };
+    let found = kernels.find(|(_, kernel)| is_it(kernel));
+    found
+        .map(|(address, _)| *address)
+        .ok_or(errors::INVALID_FUNCTION)
 }
 
 /// Extent in three dimensions, as `dim3`.

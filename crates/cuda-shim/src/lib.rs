@@ -26,9 +26,11 @@ pub mod errors;
 pub mod protocol;
 
 mod abi;
+mod advice;
 mod arrays;
 mod client;
 mod connection;
+mod direction;
 mod graph;
 mod images;
 mod kernels;

@@ -11,7 +11,9 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, PoisonError};
 
-use crate::connection::{call, device, flush_printed, receive, send};
+use crate::connection::{call, device, flush_printed, is_bad_address, receive, send};
+pub(crate) use crate::direction::Direction;
+use crate::direction::Side;
 use crate::errors::{self, Code};
 use crate::graph;
 use crate::protocol::{Message, NO_POOL, Op, Shape, kind};
@@ -26,7 +28,12 @@ pub(crate) struct Mapping {
     pub(crate) bytes: u64,
     /// One of [`kind`].
     pub(crate) kind: u32,
+    /// Flags of page-locked memory, of which the device always has the address.
+    pub(crate) host_flags: u32,
 }
+
+/// `cudaHostAllocMapped`.
+const HOST_MAPPED: u32 = 2;
 
 /// Mappings by the address of their first byte.
 static MAPPINGS: Mutex<BTreeMap<u64, Mapping>> = Mutex::new(BTreeMap::new());
@@ -86,6 +93,20 @@ pub(crate) fn find_mapping(address: u64) -> Option<(u64, Mapping)> {
     (address - base < mapping.bytes.max(1)).then_some((*base, *mapping))
 }
 
+/// Keeps the flags that page-locked memory was allocated with.
+pub(crate) fn set_host_flags(address: u64, flags: u32) {
+    let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(mapping) = mappings.get_mut(&address) {
+        mapping.host_flags |= flags;
+    }
+}
+
+/// Whether the address is one of the memory of a CUDA array.
+pub(crate) fn is_array(address: u64) -> bool {
+    let held = device().is_ok_and(|device| device.holds(address));
+    held && find_allocation(address).is_ok_and(|found| found.kind == kind::ARRAY)
+}
+
 /// Whether only the device can access the address.
 pub(crate) fn is_device_only(address: u64) -> Result<bool, Code> {
     Ok(device()?.holds(address) && find_mapping(address).is_none())
@@ -127,7 +148,13 @@ pub(crate) fn map_shared(address: u64, bytes: u64, kind: u32, path: &str) -> Res
         errors::OUT_OF_MEMORY
     })?;
     let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
-    mappings.insert(address, Mapping { bytes, kind });
+    let host_flags = HOST_MAPPED;
+    let mapping = Mapping {
+        bytes,
+        kind,
+        host_flags,
+    };
+    mappings.insert(address, mapping);
     Ok(())
 }
 
@@ -150,6 +177,7 @@ pub(crate) fn release(address: u64) -> Result<(), Code> {
     let mut head = Message::new();
     head.put_u64(address);
     call(Op::Free, &head)?;
+    crate::advice::forget(address);
     let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(mapping) = mappings.remove(&address) {
         system::unmap(address & !(PAGE - 1), mapped_bytes(address, mapping.bytes));
@@ -164,55 +192,6 @@ pub(crate) fn forget_all() {
     for (address, mapping) in std::mem::take(&mut *mappings) {
         system::unmap(address & !(PAGE - 1), mapped_bytes(address, mapping.bytes));
     }
-}
-
-/// Direction that the program states for a copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// `cudaMemcpyHostToHost`.
-    HostToHost,
-    /// `cudaMemcpyHostToDevice`.
-    HostToDevice,
-    /// `cudaMemcpyDeviceToHost`.
-    DeviceToHost,
-    /// `cudaMemcpyDeviceToDevice`.
-    DeviceToDevice,
-    /// `cudaMemcpyDefault`: by the addresses.
-    Inferred,
-}
-
-impl Direction {
-    /// The direction of a number of the interface.
-    pub(crate) fn from_number(number: i32) -> Result<Direction, Code> {
-        Ok(match number {
-            0 => Direction::HostToHost,
-            1 => Direction::HostToDevice,
-            2 => Direction::DeviceToHost,
-            3 => Direction::DeviceToDevice,
-            4 => Direction::Inferred,
-            _ => return Err(errors::INVALID_DIRECTION),
-        })
-    }
-
-    /// Whether the pointers fit the direction; shared memory fits each.
-    fn admits(self, destination: Side, source: Side) -> bool {
-        let host = |side: Side| side != Side::Device;
-        let device = |side: Side| side != Side::Host;
-        match self {
-            Direction::HostToHost => host(destination) && host(source),
-            Direction::HostToDevice => device(destination) && host(source),
-            Direction::DeviceToHost => host(destination) && device(source),
-            Direction::DeviceToDevice => device(destination) && device(source),
-            Direction::Inferred => true,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Host,
-    Device,
-    Shared,
 }
 
 fn side(address: u64) -> Result<Side, Code> {
@@ -363,7 +342,7 @@ impl Copy {
                 let address = pointer(destination.address + run.offset).cast_mut();
                 // SAFETY: the program states that it may write these bytes.
                 let into = unsafe { std::slice::from_raw_parts_mut(address, run.bytes as usize) };
-                stream.read_exact(into)?;
+                read_into(stream, into)?;
             }
             Ok(())
         };
@@ -401,6 +380,20 @@ impl Copy {
         }
         Ok(())
     }
+}
+
+/// Reads into memory of the program. Where it is not writable, the program faults, as in a copy of its own.
+fn read_into(stream: &mut UnixStream, into: &mut [u8]) -> std::io::Result<()> {
+    let read = stream.read_exact(into);
+    if read.as_ref().is_err_and(is_bad_address) {
+        for page in into.chunks_mut(PAGE as usize) {
+            page.iter_mut().take(1).for_each(|byte| {
+                // SAFETY: a byte of the slice.
+                unsafe { std::ptr::from_mut(byte).write_volatile(0) }
+            });
+        }
+    }
+    read
 }
 
 fn synchronize_stream(stream: u64) -> Result<(), Code> {

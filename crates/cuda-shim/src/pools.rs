@@ -49,8 +49,23 @@ const NO_ACCESS: u64 = 0;
 const READ_WRITE: u64 = 3;
 
 impl Location {
+    /// A location of a type with a number.
+    pub(crate) fn new(kind: c_int, id: c_int) -> Location {
+        Location { kind, id }
+    }
+
+    /// Its `CUmemLocationType`.
+    pub(crate) fn kind(self) -> c_int {
+        self.kind
+    }
+
+    /// The number of the device or of the host's node.
+    pub(crate) fn number(self) -> c_int {
+        self.id
+    }
+
     /// The kind of memory that an allocation of a type has here.
-    fn kind(self, allocation: c_uint) -> Result<u32, Code> {
+    fn allocation_kind(self, allocation: c_uint) -> Result<u32, Code> {
         match (allocation, self.kind) {
             (PINNED | MANAGED, ON_DEVICE) if self.id != 0 => Err(errors::INVALID_DEVICE),
             (PINNED, ON_DEVICE) => Ok(kind::DEVICE),
@@ -91,7 +106,7 @@ pub(crate) unsafe fn create(
     // SAFETY: the caller's promise.
     let properties = unsafe { properties.read_unaligned() };
     let mut head = Message::new();
-    head.put_u32(properties.location.kind(properties.allocation)?);
+    head.put_u32(properties.location.allocation_kind(properties.allocation)?);
     let reply = call(Op::CreatePool, &head)?;
     let pool = reply.fields().u64().map_err(|_| errors::UNKNOWN)?;
     // Only where its memory is has access from the start.
@@ -185,7 +200,7 @@ pub(crate) unsafe fn find_at(
     // SAFETY: the caller's promise.
     unsafe {
         let location = location.as_ref().ok_or(errors::INVALID_VALUE)?;
-        find(to, location.kind(allocation)?, default)
+        find(to, location.allocation_kind(allocation)?, default)
     }
 }
 
@@ -205,7 +220,7 @@ pub(crate) unsafe fn select_at(
 ) -> Result<(), Code> {
     // SAFETY: the caller's promise.
     let location = unsafe { location.as_ref() }.ok_or(errors::INVALID_VALUE)?;
-    select(pool, location.kind(allocation)?)
+    select(pool, location.allocation_kind(allocation)?)
 }
 
 /// Stores an attribute of a pool.

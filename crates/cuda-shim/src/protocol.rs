@@ -304,24 +304,44 @@ impl FrameHeader {
     }
 }
 
+/// Size of bulk data that shares a packet with its head, bytes: one system call for most requests.
+pub const SMALL_BULK_BYTES: usize = 4096;
+
 /// Sends one frame.
 ///
 /// # Errors
 /// Those of the stream.
 pub fn write_frame(to: &mut impl Write, number: u32, head: &[u8], bulk: &[u8]) -> io::Result<()> {
+    let mut bytes = frame_head(number, head, bulk.len() as u64);
+    if bulk.len() <= SMALL_BULK_BYTES {
+        bytes.extend_from_slice(bulk);
+        return to.write_all(&bytes);
+    }
+    to.write_all(&bytes)?;
+    to.write_all(bulk)
+}
+
+/// Sends the beginning of a frame whose bulk data follows.
+///
+/// # Errors
+/// Those of the stream.
+pub fn write_head(
+    to: &mut impl Write,
+    number: u32,
+    head: &[u8],
+    bulk_bytes: u64,
+) -> io::Result<()> {
+    to.write_all(&frame_head(number, head, bulk_bytes))
+}
+
+fn frame_head(number: u32, head: &[u8], bulk_bytes: u64) -> Vec<u8> {
     let mut message = Message::new();
     message
         .put_u32(number)
         .put_u32(head.len() as u32)
-        .put_u64(bulk.len() as u64);
+        .put_u64(bulk_bytes);
     message.0.extend_from_slice(head);
-    // Small bulk data shares the packet: one system call for most requests.
-    if bulk.len() <= 4096 {
-        message.0.extend_from_slice(bulk);
-        return to.write_all(&message.0);
-    }
-    to.write_all(&message.0)?;
-    to.write_all(bulk)
+    message.0
 }
 
 /// A kernel as the device describes it.

@@ -69,7 +69,9 @@ pub(crate) fn device_attributes(arch: &Arch) -> Vec<(u32, i32)> {
     let int = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
     let memory_khz = 1_215_000;
     // Two transfers a clock: bytes a second = 2 · clock · width / 8.
-    let bus_bits = (arch.dram_gb_s * 1e9 * 8.0 / (2.0 * f64::from(memory_khz) * 1e3)).round();
+    // Buses are multiples of 32 bits; the bandwidth of a data sheet is rounded.
+    let bus_bits = arch.dram_gb_s * 1e9 * 8.0 / (2.0 * f64::from(memory_khz) * 1e3);
+    let bus_bits = (bus_bits / 32.0).round() * 32.0;
     // Three quarters of the L2 cache, as of an A100.
     let persisting = i32::try_from(arch.l2_bytes / 4 * 3).unwrap_or(i32::MAX);
     let mut all = COMMON.to_vec();

@@ -436,7 +436,9 @@ fn answer_stream(
             reply.head.put_u64(handle);
             device.check()
         }
-        Op::DestroyStream => known(device.streams.destroy(fields.u64()?)),
+        Op::DestroyStream => {
+            known(device.streams.destroy(fields.u64()?)).and_then(|()| device.check())
+        }
         Op::Synchronize | Op::HostFunction => {
             let stream = fields.u64()?;
             let valid = stream == all || device.streams.holds(stream);
@@ -450,8 +452,8 @@ fn answer_stream(
             known(device.streams.wait(stream, event))
         }
         Op::CreateEvent => {
-            fields.u32()?;
-            reply.head.put_u64(device.streams.create_event());
+            let event = device.streams.create_event(fields.u32()?);
+            reply.head.put_u64(event);
             device.check()
         }
         Op::DestroyEvent => known(device.streams.destroy_event(fields.u64()?)),

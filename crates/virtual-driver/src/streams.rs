@@ -44,12 +44,17 @@ struct Stream {
     properties: Properties,
 }
 
+/// `cudaEventDisableTiming`.
+const DISABLE_TIMING: u32 = 2;
+
 #[derive(Debug, Default, Clone)]
 struct Event {
     clock: Clock,
     /// Virtual time of the record, µs.
     time_us: f64,
     recorded: bool,
+    /// The program asked for an event without a time.
+    untimed: bool,
 }
 
 /// An operation, as a conflict names it.
@@ -160,11 +165,16 @@ impl Streams {
         stream >= FIRST_HANDLE && self.streams.remove(&stream).is_some()
     }
 
-    /// Creates an event.
-    pub(crate) fn create_event(&mut self) -> u64 {
+    /// Creates an event with flags of `cudaEventCreateWithFlags`.
+    pub(crate) fn create_event(&mut self, flags: u32) -> u64 {
         let handle = self.next_handle;
         self.next_handle += HANDLE_STEP;
-        self.events.insert(handle, Event::default());
+        let untimed = flags & DISABLE_TIMING != 0;
+        let event = Event {
+            untimed,
+            ..Event::default()
+        };
+        self.events.insert(handle, event);
         handle
     }
 
@@ -310,6 +320,7 @@ impl Streams {
             clock,
             time_us,
             recorded: true,
+            untimed: event.untimed,
         };
         true
     }
@@ -341,7 +352,7 @@ impl Streams {
     pub(crate) fn elapsed_ms(&self, start: u64, end: u64) -> Option<f64> {
         let time = |event: u64| {
             let event = self.events.get(&event)?;
-            event.recorded.then_some(event.time_us)
+            (event.recorded && !event.untimed).then_some(event.time_us)
         };
         Some((time(end)? - time(start)?) / 1e3)
     }
@@ -419,7 +430,7 @@ mod tests {
             streams.create(NON_BLOCKING, 0),
             streams.create(NON_BLOCKING, 0),
         );
-        let event = streams.create_event();
+        let event = streams.create_event(0);
         write(&mut streams, a, 0..64);
         assert!(streams.record(event, a) && streams.wait(b, event));
         assert!(write(&mut streams, b, 0..64).is_empty());

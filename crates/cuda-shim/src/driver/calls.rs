@@ -106,7 +106,7 @@ driver! {
     fn cuCtxSetCurrent(context: *mut c_void) {
         check_initialized()?;
         if context.is_null() {
-            pop();
+            contexts::detach();
             return Ok(());
         }
         let handle = named(context)?;

@@ -1,6 +1,6 @@
 //! State of the contexts. All are handles of the one device; the program selects one a thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -114,10 +114,40 @@ impl Contexts {
     }
 }
 
+/// Returns the number of calls of the runtime by this thread, each of which makes the primary context current
+/// where none is.
+fn runtime_calls() -> u64 {
+    if !runtime_is_active() {
+        return 0;
+    }
+    let libraries: [&CStr; 2] = [c"libcudart.so.13", c"libcudart.so.12"];
+    let calls = libraries.into_iter().map(|library| {
+        let found = find_loaded_symbol(library, c"__cudaTunerCalls");
+        if found.is_null() {
+            return 0;
+        }
+        // SAFETY: the symbol is the function of that name in `runtime`, of this type.
+        unsafe {
+            let calls = std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> u64>(found);
+            calls()
+        }
+    });
+    calls.sum()
+}
+
+thread_local! {
+    /// Calls of the runtime when the program took its context from the thread.
+    static DETACHED: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
 /// The current context of this thread, or none.
 pub(crate) fn selected() -> Option<u64> {
     let top = STACK.with_borrow(|stack| stack.last().copied());
-    top.or_else(|| runtime_is_active().then_some(PRIMARY))
+    top.or_else(|| {
+        let detached = DETACHED.get();
+        let is_detached = detached.is_some_and(|calls| calls == runtime_calls());
+        (runtime_is_active() && !is_detached).then_some(PRIMARY)
+    })
 }
 
 /// The current context of this thread.
@@ -154,9 +184,22 @@ pub(crate) fn push(context: u64) {
     STACK.with_borrow_mut(|stack| stack.push(context));
 }
 
-/// Takes the current context from the thread.
+/// Takes the current context from the thread: one that was pushed, or that of the runtime.
 pub(crate) fn pop() -> Option<u64> {
-    STACK.with_borrow_mut(Vec::pop)
+    let pushed = STACK.with_borrow_mut(Vec::pop);
+    pushed.or_else(|| {
+        let primary = selected();
+        DETACHED.set(Some(runtime_calls()));
+        primary
+    })
+}
+
+/// Leaves the thread without a current context.
+pub(crate) fn detach() {
+    STACK.with_borrow_mut(Vec::pop);
+    if selected() == Some(PRIMARY) {
+        DETACHED.set(Some(runtime_calls()));
+    }
 }
 
 /// Takes a context from the thread where it is current.

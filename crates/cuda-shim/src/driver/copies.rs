@@ -6,7 +6,7 @@ use crate::abi::in_context;
 use crate::arrays::{Corner, Region, find_array};
 use crate::errors::{self, Code};
 use crate::graph::{AWAITED, submit_copy};
-use crate::memory::{Copy, Direction, Place, address_of};
+use crate::memory::{Copy, Direction, Place, address_of, is_array, is_device_only, pointer_to};
 use crate::protocol::Shape;
 
 /// One end of `CUDA_MEMCPY2D`.
@@ -127,7 +127,43 @@ impl VolumeEnd {
     }
 }
 
+impl VolumeEnd {
+    /// The parameters of an end in memory.
+    fn describe(place: &Place) -> Result<VolumeEnd, Code> {
+        if is_array(place.address) {
+            return Err(errors::NOT_SUPPORTED);
+        }
+        let shape = place.shape;
+        let on_device = is_device_only(place.address)?;
+        Ok(VolumeEnd {
+            x_bytes: 0,
+            y: 0,
+            z: 0,
+            level: 0,
+            memory_type: if on_device { DEVICE } else { HOST },
+            host: pointer_to(if on_device { 0 } else { place.address }),
+            device: if on_device { place.address } else { 0 },
+            array: std::ptr::null_mut(),
+            context: std::ptr::null_mut(),
+            pitch: shape.pitch as usize,
+            height: shape.slice.checked_div(shape.pitch).unwrap_or(1) as usize,
+        })
+    }
+}
+
 impl Copy3d {
+    /// The parameters of a copy between memory.
+    pub(super) fn describe(copy: &Copy) -> Result<Copy3d, Code> {
+        let shape = copy.source.shape;
+        Ok(Copy3d {
+            source: VolumeEnd::describe(&copy.source)?,
+            destination: VolumeEnd::describe(&copy.destination)?,
+            width_bytes: shape.width as usize,
+            height: shape.height as usize,
+            depth: shape.depth as usize,
+        })
+    }
+
     /// The operation.
     pub(crate) fn copy(&self, stream: u64) -> Result<Copy, Code> {
         let place = |end: &VolumeEnd| {

@@ -115,6 +115,23 @@ driver! {
         unsafe { store_text(to, bytes, BUS_ID) }
     }
 
+    /// Refuses a question about two devices: there is one.
+    fn cuDeviceGetP2PAttribute(
+        _value: *mut c_int,
+        _attribute: c_uint,
+        _from: c_int,
+        _to: c_int,
+    ) {
+        check_initialized()?;
+        Err(errors::INVALID_DEVICE)
+    }
+
+    /// Refuses access to the memory of another context: all are of one device.
+    fn cuCtxEnablePeerAccess(_context: *mut c_void, _flags: c_uint) { Err(errors::INVALID_CONTEXT) }
+
+    /// Refuses the end of access to the memory of another context.
+    fn cuCtxDisablePeerAccess(_context: *mut c_void) { Err(errors::PEER_NOT_ENABLED) }
+
     /// Returns the device at a bus address.
     fn cuDeviceGetByPCIBusId(number: *mut c_int, id: *const c_char) {
         check_initialized()?;

@@ -87,6 +87,16 @@ pub(crate) fn find_function(handle: *mut c_void) -> Result<Arc<Function>, Code> 
     found.cloned().ok_or(errors::INVALID_HANDLE)
 }
 
+/// The handle of a function with this number on the device.
+pub(super) fn handle_of(function: u64) -> Result<*mut c_void, Code> {
+    let functions = FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = functions.by_handle.iter();
+    let found = all.find(|(_, known)| known.info.id == function);
+    found
+        .map(|(handle, _)| pointer_to(*handle))
+        .ok_or(errors::INVALID_HANDLE)
+}
+
 const DYNAMIC_LIMIT: c_uint = 8;
 const CARVEOUT: c_uint = 9;
 const NON_PORTABLE_CLUSTER: c_uint = 14;

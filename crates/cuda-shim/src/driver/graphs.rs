@@ -8,9 +8,10 @@ use crate::driver::functions::find_function;
 use crate::driver::launches::{Arguments, prepare};
 use crate::errors::{self, Code};
 use crate::graph::{
-    self, FillNode, Graph, Handles, HostNode, InstantiateParameters, Node, Wanted, add, replace,
+    self, FillNode, Graph, Handles, HostNode, InstantiateParameters, Node, UpdateResult, Wanted,
+    add, replace,
 };
-use crate::kernels::Dim3;
+use crate::kernels::{Dim3, Launch};
 use crate::memory::{address_of, pointer_to};
 
 /// `CUDA_KERNEL_NODE_PARAMS` of version 2 as far as it is read; version 1 ends with `extra`.
@@ -35,6 +36,22 @@ pub struct KernelNode2 {
 }
 
 impl KernelNode {
+    /// The parameters of a launch.
+    pub(super) fn describe(
+        launch: &Launch,
+        function: *mut c_void,
+        arguments: *mut *mut c_void,
+    ) -> KernelNode {
+        KernelNode {
+            function,
+            grid: launch.grid,
+            block: launch.block,
+            shared_bytes: launch.shared_bytes as c_uint,
+            arguments,
+            extra: std::ptr::null_mut(),
+        }
+    }
+
     /// The launch of the node; `kernel` stands in for a null function.
     ///
     /// # Safety
@@ -57,13 +74,19 @@ impl KernelNode {
     }
 }
 
-/// `CUgraphExecUpdateResultInfo`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct UpdateResult {
-    result: c_int,
-    node: *mut c_void,
-    from: *mut c_void,
+impl KernelNode2 {
+    /// The parameters of a launch.
+    pub(super) fn describe(
+        launch: &Launch,
+        function: *mut c_void,
+        arguments: *mut *mut c_void,
+    ) -> KernelNode2 {
+        KernelNode2 {
+            first: KernelNode::describe(launch, function, arguments),
+            kernel: std::ptr::null_mut(),
+            context: std::ptr::null_mut(),
+        }
+    }
 }
 
 /// Makes an executable copy and stores its handle.
@@ -133,10 +156,10 @@ in_context! {
         graph: *mut c_void,
         result: *mut UpdateResult,
     ) {
-        graph::replace_nodes(address_of(executable), address_of(graph))?;
-        let none = std::ptr::null_mut();
+        let updated = graph::update(address_of(executable), address_of(graph))?;
         // SAFETY: the program passes where the result goes.
-        unsafe { store(result, UpdateResult { result: 0, node: none, from: none }) }
+        unsafe { store(result, updated)? };
+        updated.code()
     }
 
     /// Runs a graph.

@@ -3,9 +3,11 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{driver, in_context, store};
+use crate::advice::{self, Range};
 use crate::client;
 use crate::driver::contexts::{PRIMARY, check_initialized, selected};
 use crate::errors::{self, Code};
+use crate::graph::refuse_unsafe;
 use crate::memory::{self, PITCH, address_of, find_allocation, find_mapping, is_device_only};
 use crate::pools::{Location, reaches_device};
 use crate::protocol::{NO_POOL, kind};
@@ -19,12 +21,9 @@ pub(crate) unsafe fn allocate_into(to: *mut u64, bytes: usize, kind: u32) -> Res
     if to.is_null() || bytes == 0 {
         return Err(errors::INVALID_VALUE);
     }
+    refuse_unsafe()?;
     // SAFETY: the caller's promise.
     unsafe { store(to, memory::allocate(bytes as u64, kind)?) }
-}
-
-fn check_host(address: u64) -> Result<(), Code> {
-    find_mapping(address).map(drop).ok_or(errors::INVALID_VALUE)
 }
 
 in_context! {
@@ -61,9 +60,13 @@ in_context! {
     }
 
     /// Allocates page-locked host memory, which the device addresses.
-    fn cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, _flags: c_uint) {
+    fn cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint) {
         // SAFETY: the program passes where the address goes: a pointer of 64 bits.
-        unsafe { allocate_into(pointer.cast::<u64>(), bytes, kind::PINNED) }
+        unsafe {
+            allocate_into(pointer.cast::<u64>(), bytes, kind::PINNED)?;
+            memory::set_host_flags(address_of(*pointer), flags);
+        }
+        Ok(())
     }
 
     /// Allocates managed memory.
@@ -101,7 +104,10 @@ in_context! {
     }
 
     /// Frees device or managed memory.
-    fn cuMemFree_v2(address: u64) { memory::release(address) }
+    fn cuMemFree_v2(address: u64) {
+        refuse_unsafe()?;
+        memory::release(address)
+    }
 
     /// Frees device memory in the order of a stream.
     fn cuMemFreeAsync(address: u64, stream: *mut c_void) {
@@ -128,9 +134,9 @@ in_context! {
 
     /// Returns the flags of page-locked memory.
     fn cuMemHostGetFlags(flags: *mut c_uint, pointer: *mut c_void) {
-        check_host(address_of(pointer))?;
+        let (_, mapping) = find_mapping(address_of(pointer)).ok_or(errors::INVALID_VALUE)?;
         // SAFETY: the program passes where the result goes.
-        unsafe { store(flags, 2) }
+        unsafe { store(flags, mapping.host_flags) }
     }
 
     /// Returns free and total memory.
@@ -154,24 +160,56 @@ in_context! {
         Ok(())
     }
 
-    /// Advice without an effect.
-    fn cuMemAdvise(_address: u64, _bytes: usize, _advice: c_uint, _device: c_int) { Ok(()) }
+    /// Keeps advice on managed memory, which has no other effect.
+    fn cuMemAdvise(address: u64, bytes: usize, advice: c_uint, device: c_int) {
+        advice::advise(Range { address, bytes }, advice, Location::of_device(device))
+    }
 
-    /// Advice without an effect.
-    fn cuMemAdvise_v2(_address: u64, _bytes: usize, _advice: c_uint, _location: Location) { Ok(()) }
+    /// Keeps advice on managed memory, which has no other effect.
+    fn cuMemAdvise_v2(address: u64, bytes: usize, advice: c_uint, location: Location) {
+        advice::advise(Range { address, bytes }, advice, location)
+    }
 
     /// Moves managed memory: no effect.
-    fn cuMemPrefetchAsync(_address: u64, _bytes: usize, _device: c_int, _stream: *mut c_void) { Ok(()) }
+    fn cuMemPrefetchAsync(address: u64, bytes: usize, device: c_int, _stream: *mut c_void) {
+        advice::prefetch(Range { address, bytes }, Location::of_device(device))
+    }
 
     /// Moves managed memory: no effect.
     fn cuMemPrefetchAsync_v2(
-        _address: u64,
-        _bytes: usize,
-        _location: Location,
+        address: u64,
+        bytes: usize,
+        location: Location,
         _flags: c_uint,
         _stream: *mut c_void,
     ) {
-        Ok(())
+        advice::prefetch(Range { address, bytes }, location)
+    }
+
+    /// Returns what the program stated about managed memory.
+    fn cuMemRangeGetAttribute(
+        to: *mut c_void,
+        to_bytes: usize,
+        number: c_uint,
+        address: u64,
+        bytes: usize,
+    ) {
+        // SAFETY: the program states how many bytes are writable.
+        unsafe { advice::store_attribute(to.cast(), to_bytes, number, Range { address, bytes }) }
+    }
+
+    /// Returns what the program stated about managed memory.
+    fn cuMemRangeGetAttributes(
+        to: *mut *mut c_void,
+        to_bytes: *const usize,
+        numbers: *const c_uint,
+        count: usize,
+        address: u64,
+        bytes: usize,
+    ) {
+        let wanted = advice::Attributes { to: to.cast(), bytes: to_bytes, numbers, count };
+        // SAFETY: the program states the lengths.
+        unsafe { advice::store_attributes(wanted, Range { address, bytes }) }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod devices;
 pub mod entry_points;
 pub mod fills;
 pub mod functions;
+pub mod graph_describe;
 pub mod graph_edges;
 pub mod graph_nodes;
 pub mod graphs;

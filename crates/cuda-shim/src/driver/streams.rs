@@ -7,8 +7,8 @@ use crate::client::{self, AttributeValue};
 use crate::driver::contexts::{
     check_initialized, current, forget_stream, note_stream, stream_context,
 };
-use crate::errors::Code;
-use crate::graph::{self, CaptureInfo, Handles, Node, submit};
+use crate::errors::{self, Code};
+use crate::graph::{self, Beginning, CaptureInfo, Handles, Node, submit};
 use crate::memory::{address_of, pointer_to};
 
 /// The last handle of a default stream: null, `CU_STREAM_LEGACY`, `CU_STREAM_PER_THREAD`.
@@ -189,8 +189,9 @@ in_context! {
     }
 
     /// Begins the capture of a stream into a graph.
-    fn cuStreamBeginCapture_v2(stream: *mut c_void, _mode: c_uint) {
-        graph::begin_capture(address_of(stream), None, Vec::new())
+    fn cuStreamBeginCapture_v2(stream: *mut c_void, mode: c_uint) {
+        let stream = address_of(stream);
+        graph::begin_capture(Beginning { stream, mode, into: None, tips: Vec::new() })
     }
 
     /// Begins the capture of a stream into a graph of the program, after its nodes.
@@ -200,11 +201,12 @@ in_context! {
         dependencies: *const *mut c_void,
         _edges: *const c_void,
         count: usize,
-        _mode: c_uint,
+        mode: c_uint,
     ) {
         // SAFETY: the program states how many handles there are.
         let tips = unsafe { Handles { list: dependencies, count }.read()? };
-        graph::begin_capture(address_of(stream), Some(address_of(graph)), tips)
+        let (stream, into) = (address_of(stream), Some(address_of(graph)));
+        graph::begin_capture(Beginning { stream, mode, into, tips })
     }
 
     /// Ends the capture of a stream. The graph is optional where the program has its handle.
@@ -220,7 +222,7 @@ in_context! {
     /// Reports whether a stream is captured: 0 or 1.
     fn cuStreamIsCapturing(stream: *mut c_void, status: *mut c_int) {
         // SAFETY: the program passes where the result goes.
-        unsafe { store(status, graph::is_capturing(address_of(stream)).into()) }
+        unsafe { store(status, graph::status(address_of(stream))) }
     }
 
     /// Returns the state of a capture.
@@ -266,5 +268,10 @@ in_context! {
     }
 
     /// Exchanges the mode of captures: each mode permits the same.
-    fn cuThreadExchangeStreamCaptureMode(_mode: *mut c_uint) { Ok(()) }
+    fn cuThreadExchangeStreamCaptureMode(mode: *mut c_uint) {
+        // SAFETY: the program passes the mode and where the one before goes, or null.
+        let mode = unsafe { mode.as_mut() }.ok_or(errors::INVALID_VALUE)?;
+        *mode = graph::exchange_mode(*mode)?;
+        Ok(())
+    }
 }

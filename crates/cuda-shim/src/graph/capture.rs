@@ -1,12 +1,23 @@
 //! Captures of streams: where in its graph each capturing stream is.
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use super::edges::are_joined;
 use super::{Graph, destroy, keep, with_graph};
+use crate::client;
 use crate::errors::{self, Code};
+use crate::protocol::ALL_STREAMS;
+
+/// `cudaStreamCaptureMode`: which threads may not call what could wait for the device.
+const GLOBAL: u32 = 0;
+const THREAD_LOCAL: u32 = 1;
+const RELAXED: u32 = 2;
+/// `cudaStreamNonBlocking`.
+const NON_BLOCKING: u32 = 1;
 
 /// Place in a graph that is being captured.
 #[derive(Debug, Clone, Default)]
@@ -14,10 +25,19 @@ pub(super) struct Branch {
     pub(super) graph: u64,
     /// Handles of the nodes that the next one depends on.
     pub(super) tips: Vec<u64>,
-    /// The stream in which the capture began.
-    origin: bool,
+    /// Where the capture began; none in the streams that joined it.
+    origin: Option<Origin>,
+    /// The legacy default stream would wait for the stream.
+    blocking: bool,
     /// The `tips` that the program was told, at an address that stays.
     pub(super) told: Vec<u64>,
+}
+
+/// Beginning of a capture.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    mode: u32,
+    thread: ThreadId,
 }
 
 impl Branch {
@@ -34,12 +54,19 @@ struct Captures {
     streams: BTreeMap<u64, Branch>,
     /// By event that was recorded in a capture.
     events: BTreeMap<u64, Branch>,
+    /// Graphs whose capture an error ended.
+    invalid: BTreeSet<u64>,
 }
 
 static CAPTURES: Mutex<Captures> = Mutex::new(Captures {
     streams: BTreeMap::new(),
     events: BTreeMap::new(),
+    invalid: BTreeSet::new(),
 });
+
+fn captures() -> MutexGuard<'static, Captures> {
+    CAPTURES.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Capturing streams: most programs have none and pay one load.
 static CAPTURING: AtomicUsize = AtomicUsize::new(0);
@@ -49,13 +76,13 @@ pub(crate) fn captured(stream: u64) -> Option<u64> {
     if CAPTURING.load(Ordering::Acquire) == 0 {
         return None;
     }
-    let captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let captures = captures();
     captures.streams.get(&stream).map(|branch| branch.graph)
 }
 
 /// Uses the place of a capturing stream.
 pub(super) fn with_branch<T>(stream: u64, body: impl FnOnce(&mut Branch) -> T) -> Option<T> {
-    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut captures = captures();
     captures.streams.get_mut(&stream).map(body)
 }
 
@@ -72,7 +99,7 @@ pub(crate) fn change_tips(stream: u64, tips: &[u64], replaces: bool) -> Result<(
 
 /// Keeps where an event was recorded.
 pub(super) fn record(event: u64, branch: Branch) {
-    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut captures = captures();
     captures.events.insert(event, branch);
 }
 
@@ -81,7 +108,7 @@ pub(super) fn join_capture(stream: u64, event: u64) {
     if CAPTURING.load(Ordering::Acquire) == 0 {
         return;
     }
-    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut captures = captures();
     let Some(recorded) = captures.events.get(&event).cloned() else {
         return;
     };
@@ -89,7 +116,8 @@ pub(super) fn join_capture(stream: u64, event: u64) {
         Some(branch) => branch.join(&recorded.tips),
         None => {
             let branch = Branch {
-                origin: false,
+                origin: None,
+                blocking: is_blocking(stream),
                 ..recorded
             };
             captures.streams.insert(stream, branch);
@@ -103,32 +131,134 @@ pub(crate) fn is_capturing(stream: u64) -> bool {
     captured(stream).is_some()
 }
 
-/// Refuses an operation that would have to wait for a capturing stream.
+/// State of a stream's capture in `cudaStreamCaptureStatus`: none, active or invalidated.
+pub(crate) fn status(stream: u64) -> i32 {
+    let captures = captures();
+    let branch = captures.streams.get(&stream);
+    branch.map_or(0, |branch| {
+        1 + i32::from(captures.invalid.contains(&branch.graph))
+    })
+}
+
+/// Reports whether the legacy default stream waits for a stream.
+fn is_blocking(stream: u64) -> bool {
+    let info = client::describe_stream(stream);
+    info.map_or(true, |info| info.flags & NON_BLOCKING == 0)
+}
+
+impl Captures {
+    /// Ends the captures of the branches that an operation must not meet.
+    fn invalidate(&mut self, meets: impl Fn(u64, &Branch) -> bool) -> bool {
+        let streams = self.streams.iter();
+        let met = streams.filter(|(stream, branch)| meets(**stream, branch));
+        let met: Vec<u64> = met.map(|(_, branch)| branch.graph).collect();
+        self.invalid.extend(&met);
+        !met.is_empty()
+    }
+}
+
+/// Refuses an operation of a stream that would have to wait for a capturing stream, whose capture it ends.
 pub(crate) fn refuse_in_capture(stream: u64) -> Result<(), Code> {
-    match is_capturing(stream) {
+    if CAPTURING.load(Ordering::Acquire) == 0 {
+        return Ok(());
+    }
+    let met = captures().invalidate(|captured, _| captured == stream || stream == ALL_STREAMS);
+    match met {
+        true => Err(errors::CAPTURE_UNSUPPORTED),
+        false => refuse_implicit(stream),
+    }
+}
+
+/// Refuses an operation of the legacy default stream while a stream that it waits for is captured.
+pub(super) fn refuse_implicit(stream: u64) -> Result<(), Code> {
+    if CAPTURING.load(Ordering::Acquire) == 0 || !matches!(stream, 0 | 1) {
+        return Ok(());
+    }
+    match captures().invalidate(|_, branch| branch.blocking) {
+        true => Err(errors::CAPTURE_IMPLICIT),
+        false => Ok(()),
+    }
+}
+
+thread_local! {
+    /// Mode of the thread, which programs exchange.
+    static MODE: Cell<u32> = const { Cell::new(GLOBAL) };
+}
+
+/// Sets the mode of the thread; returns the one before.
+pub(crate) fn exchange_mode(mode: u32) -> Result<u32, Code> {
+    match mode {
+        GLOBAL..=RELAXED => Ok(MODE.replace(mode)),
+        _ => Err(errors::INVALID_VALUE),
+    }
+}
+
+/// Refuses a call that could wait for the device, such as an allocation, where the mode of a capture or of the
+/// thread does not permit it; it ends the capture.
+pub(crate) fn refuse_unsafe() -> Result<(), Code> {
+    let mode = MODE.get();
+    if CAPTURING.load(Ordering::Acquire) == 0 || mode == RELAXED {
+        return Ok(());
+    }
+    let thread = thread::current().id();
+    let met = captures().invalidate(|_, branch| match branch.origin {
+        Some(origin) if origin.thread == thread => origin.mode != RELAXED,
+        Some(origin) => origin.mode == GLOBAL && mode != THREAD_LOCAL,
+        None => false,
+    });
+    match met {
         true => Err(errors::CAPTURE_UNSUPPORTED),
         false => Ok(()),
     }
 }
 
-/// Begins a capture, into a graph of the program or a new one; `tips`: nodes that the first one depends on.
-pub(crate) fn begin_capture(stream: u64, into: Option<u64>, tips: Vec<u64>) -> Result<(), Code> {
+/// Refuses an operation of a capture that an error ended.
+pub(super) fn refuse_invalid(graph: u64) -> Result<(), Code> {
+    match captures().invalid.contains(&graph) {
+        true => Err(errors::CAPTURE_INVALIDATED),
+        false => Ok(()),
+    }
+}
+
+/// A capture to begin.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    pub(crate) stream: u64,
+    pub(crate) mode: u32,
+    /// Graph of the program that it adds to.
+    pub(crate) into: Option<u64>,
+    /// Nodes that the first one depends on.
+    pub(crate) tips: Vec<u64>,
+}
+
+/// Begins a capture, into a graph of the program or a new one.
+pub(crate) fn begin_capture(beginning: Beginning) -> Result<(), Code> {
+    let stream = beginning.stream;
     if matches!(stream, 0 | 1) {
         // The legacy default stream cannot be captured.
         return Err(errors::CAPTURE_UNSUPPORTED);
     }
-    if let Some(graph) = into {
+    if beginning.mode > RELAXED {
+        return Err(errors::INVALID_VALUE);
+    }
+    if let Some(graph) = beginning.into {
         with_graph(graph, |_| ())?;
     }
-    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let blocking = is_blocking(stream);
+    let mut captures = captures();
     if captures.streams.contains_key(&stream) {
-        return Err(errors::CAPTURE_UNSUPPORTED);
+        return Err(errors::ILLEGAL_STATE);
     }
-    let graph = into.unwrap_or_else(|| keep(Graph::default()));
+    let graph = beginning.into.unwrap_or_else(|| keep(Graph::default()));
+    let origin = Origin {
+        mode: beginning.mode,
+        thread: thread::current().id(),
+    };
     let branch = Branch {
         graph,
-        tips,
-        origin: true,
+        tips: beginning.tips,
+        origin: Some(origin),
+        blocking,
         told: Vec::new(),
     };
     captures.streams.insert(stream, branch);
@@ -138,18 +268,26 @@ pub(crate) fn begin_capture(stream: u64, into: Option<u64>, tips: Vec<u64>) -> R
 
 /// Ends a capture; returns the handle of its graph.
 pub(crate) fn end_capture(stream: u64) -> Result<u64, Code> {
-    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut captures = captures();
     let own = captures.streams.get(&stream).cloned();
-    let own = own.filter(|branch| branch.origin);
-    let own = own.ok_or(errors::CAPTURE_UNMATCHED)?;
+    let own = own.ok_or(errors::ILLEGAL_STATE)?;
+    let origin = own.origin.ok_or(errors::CAPTURE_UNMATCHED)?;
+    if origin.mode != RELAXED && origin.thread != thread::current().id() {
+        return Err(errors::CAPTURE_WRONG_THREAD);
+    }
     let (graph, before) = (own.graph, captures.streams.len());
     let all = captures.streams.values();
-    let others = all.filter(|other| other.graph == graph && !other.origin);
+    let others = all.filter(|other| other.graph == graph && other.origin.is_none());
     let others: Vec<u64> = others.flat_map(|other| other.tips.clone()).collect();
     captures.streams.retain(|_, other| other.graph != graph);
     captures.events.retain(|_, other| other.graph != graph);
     CAPTURING.fetch_sub(before - captures.streams.len(), Ordering::Release);
+    let invalid = captures.invalid.remove(&graph);
     drop(captures);
+    if invalid {
+        destroy(graph)?;
+        return Err(errors::CAPTURE_INVALIDATED);
+    }
     match are_joined(graph, &others, &own.tips)? {
         true => Ok(graph),
         false => {

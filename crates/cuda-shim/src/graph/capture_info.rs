@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::capture::{captured, with_branch};
+use super::capture::{captured, status, with_branch};
 use crate::abi::store;
 use crate::errors::Code;
 use crate::memory::{address_of, pointer_to};
@@ -10,7 +10,7 @@ use crate::memory::{address_of, pointer_to};
 /// Destinations of the state of a capture.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CaptureInfo {
-    /// 0 or 1.
+    /// 0, 1 or 2: none, active, invalidated.
     pub status: *mut c_int,
     /// Number of the capture.
     pub id: *mut u64,
@@ -45,7 +45,7 @@ impl CaptureInfo {
         let captured = captured(address_of(stream));
         // SAFETY: the caller's promise.
         unsafe {
-            store(self.status, captured.is_some().into())?;
+            store(self.status, status(address_of(stream)))?;
             // The number of a capture is that of its graph, of which it is the only one.
             let _ = store(self.id, captured.unwrap_or(0));
             let _ = store(self.graph, pointer_to(captured.unwrap_or(0)));

@@ -5,7 +5,7 @@
 
 use std::ffi::c_void;
 
-use super::{Graph, copy, destroy, keep, with_graph};
+use super::{Graph, copy, keep, with_graph};
 use crate::client;
 use crate::errors::{self, Code};
 use crate::memory::{Copy, Direction, Fill, Place, address_of, pointer_to};
@@ -115,12 +115,9 @@ impl Conditional {
         })
     }
 
-    /// Destroys the bodies.
-    pub(super) fn destroy(&self) {
-        self.bodies.iter().for_each(|body| {
-            // A body that the program has destroyed is gone already.
-            let _ = destroy(*body);
-        });
+    /// Handles of the bodies.
+    pub(super) fn bodies(&self) -> &[u64] {
+        &self.bodies
     }
 
     /// Assigns the values that conditions of the bodies have at the beginning of a launch.

@@ -56,7 +56,8 @@ pub(super) fn place_of_node(graph: u64, node: u64) -> Result<usize, Code> {
     place.ok_or(errors::INVALID_VALUE)
 }
 
-fn handle(graph: u64, place: usize) -> u64 {
+/// Returns the handle of the node at a place.
+pub(super) fn handle(graph: u64, place: usize) -> u64 {
     (graph << NODE_BITS) | (place as u64 + 1)
 }
 
@@ -84,12 +85,12 @@ fn change(graph: u64, from: &[u64], to: &[u64], adds: bool) -> Result<(), Code> 
     Ok(())
 }
 
-/// Removes the operation of a node and its dependencies; its handle keeps its place.
+/// Removes a node and its dependencies; the others keep their places.
 pub(crate) fn remove(node: u64) -> Result<(), Code> {
     let graph = node >> NODE_BITS;
     let place = place_of_node(graph, node)?;
     let removed = with_graph(graph, |graph| {
-        *graph.nodes.get_mut(place)? = Node::Empty;
+        *graph.nodes.get_mut(place)? = Node::Removed;
         graph
             .before
             .iter_mut()
@@ -137,9 +138,7 @@ fn related(of: u64, question: Question) -> Result<Vec<u64>, Code> {
         _ => Some(place_of_node(graph, of)?),
     };
     let found = with_graph(graph, |graph| {
-        let all = 0..graph.nodes.len();
-        let places =
-            |chosen: &dyn Fn(&usize) -> bool| all.clone().filter(|at| chosen(at)).collect();
+        let places = |chosen: &dyn Fn(&usize) -> bool| graph.present().filter(chosen).collect();
         let before = |at: &usize| graph.before(*at);
         match (question, node) {
             (Question::Before, Some(node)) => before(&node).to_vec(),
@@ -261,6 +260,12 @@ pub(crate) unsafe fn list_edges(
 }
 
 impl Graph {
+    /// Returns the places of its nodes without those that the program destroyed.
+    pub(super) fn present(&self) -> impl Iterator<Item = usize> {
+        let nodes = self.nodes.iter().enumerate();
+        nodes.filter_map(|(place, node)| (!matches!(node, Node::Removed)).then_some(place))
+    }
+
     /// Returns the places of the nodes in an order that satisfies all dependencies, by creation where several are
     /// possible; `None` if they are circular.
     pub(super) fn order(&self) -> Option<Vec<usize>> {

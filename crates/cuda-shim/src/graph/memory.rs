@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Node, is_capturing, submit};
+use super::{Node, is_capturing, submit, with_node};
 use crate::errors::{self, Code};
 use crate::memory::{address_of, allocate_from, pointer_to};
 use crate::protocol::{CURRENT_POOL, kind};
@@ -35,6 +35,33 @@ impl AllocationNode {
         self.pointer = pointer_to(address);
         Ok(Node::Allocate(address))
     }
+}
+
+impl AllocationNode {
+    /// The parameters of a node.
+    pub(crate) fn of_node(node: u64) -> Result<AllocationNode, Code> {
+        let address = with_node(node, |node| match node {
+            Node::Allocate(address) => Ok(*address),
+            _ => Err(errors::INVALID_VALUE),
+        })??;
+        let bytes = with_state(|state| state.sizes.get(&address).copied());
+        Ok(AllocationNode {
+            // Type of the allocation: pinned; location: a device.
+            pool: [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            access: std::ptr::null(),
+            access_count: 0,
+            bytes: bytes.unwrap_or(0) as usize,
+            pointer: pointer_to(address),
+        })
+    }
+}
+
+/// Returns the memory whose use a node ends.
+pub(crate) fn freed_by(node: u64) -> Result<u64, Code> {
+    with_node(node, |node| match node {
+        Node::Free(address) => Ok(*address),
+        _ => Err(errors::INVALID_VALUE),
+    })?
 }
 
 /// Sizes and counts of bytes of the memory of graphs.

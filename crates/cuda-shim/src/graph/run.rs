@@ -84,7 +84,9 @@ impl Run<'_> {
                     client::wait_event(stream, event)?;
                 }
             }
-            self.graph.nodes[node].run(stream)?;
+            if !self.graph.disabled.contains(&node) {
+                self.graph.nodes[node].run(stream)?;
+            }
             if waited.contains(&node) {
                 self.events[node] = Some(record(stream)?);
             }

@@ -8,7 +8,7 @@ use crate::arrays::{Array, Corner, Region, find_array};
 use crate::errors::{self, Code};
 use crate::graph::{AWAITED, Node, submit, submit_copy};
 use crate::kernels::{Span, registry};
-use crate::memory::{Copy, Direction, Fill, Place, address_of, pointer_to};
+use crate::memory::{Copy, Direction, Fill, Place, address_of, is_array, pointer_to};
 use crate::protocol::Shape;
 
 /// `cudaMemcpy3DParms`.
@@ -23,6 +23,37 @@ pub struct Copy3d {
     destination: PitchedPointer,
     extent: Extent,
     kind: c_int,
+}
+
+impl Copy3d {
+    /// The parameters of a copy between memory.
+    pub(super) fn describe(copy: &Copy) -> Result<Copy3d, Code> {
+        let ends = [copy.destination, copy.source];
+        if ends.iter().any(|end| is_array(end.address)) {
+            return Err(errors::NOT_SUPPORTED);
+        }
+        let [destination, source] = ends.map(|end| PitchedPointer {
+            pointer: pointer_to(end.address),
+            pitch: end.shape.pitch as usize,
+            width: end.shape.width as usize,
+            height: end.shape.slice.checked_div(end.shape.pitch).unwrap_or(1) as usize,
+        });
+        let shape = copy.source.shape;
+        Ok(Copy3d {
+            source_array: std::ptr::null_mut(),
+            source_offset: [0; 3],
+            source,
+            destination_array: std::ptr::null_mut(),
+            destination_offset: [0; 3],
+            destination,
+            extent: Extent {
+                width: shape.width as usize,
+                height: shape.height as usize,
+                depth: shape.depth as usize,
+            },
+            kind: copy.direction.number(),
+        })
+    }
 }
 
 /// A contiguous copy in the order of a stream.
@@ -136,7 +167,11 @@ fn variable(symbol: *const c_void) -> Result<Span, Code> {
 }
 
 /// Address of a range of a variable.
-fn variable_range(symbol: *const c_void, offset: usize, bytes: usize) -> Result<u64, Code> {
+pub(super) fn variable_range(
+    symbol: *const c_void,
+    offset: usize,
+    bytes: usize,
+) -> Result<u64, Code> {
     let span = variable(symbol)?;
     let end = (offset as u64).checked_add(bytes as u64);
     match end.is_some_and(|end| end <= span.bytes) {

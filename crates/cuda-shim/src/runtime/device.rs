@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::abi::{runtime, store, store_text};
+use crate::abi::{runtime, store, store_text, text};
 use crate::client;
 use crate::connection::{device, is_open, last_error};
 use crate::errors::{self, Code};
@@ -33,6 +33,9 @@ unsafe fn write_properties(to: *mut c_void, number: c_int, version: u32) -> Resu
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast::<u8>(), bytes.len()) };
     Ok(())
 }
+
+/// `cudaDevAttrMaxTexture1DLinearWidth`.
+const LINEAR_TEXELS: u32 = 69;
 
 runtime! {
     /// Waits for the device.
@@ -109,6 +112,47 @@ runtime! {
     fn cudaDeviceCanAccessPeer(access: *mut c_int, _device: c_int, _peer: c_int) {
         // SAFETY: the program passes where the result goes.
         unsafe { store(access, 0) }
+    }
+
+    /// Refuses access to another device: there is one.
+    fn cudaDeviceEnablePeerAccess(_peer: c_int, _flags: c_uint) { Err(errors::INVALID_DEVICE) }
+
+    /// Refuses the end of access to another device.
+    fn cudaDeviceDisablePeerAccess(peer: c_int) {
+        check_device(peer)?;
+        Err(errors::PEER_NOT_ENABLED)
+    }
+
+    /// Refuses a question about two devices: there is one.
+    fn cudaDeviceGetP2PAttribute(
+        _value: *mut c_int,
+        _attribute: c_uint,
+        _from: c_int,
+        _to: c_int,
+    ) {
+        Err(errors::INVALID_DEVICE)
+    }
+
+    /// Returns the device at a bus address.
+    fn cudaDeviceGetByPCIBusId(number: *mut c_int, id: *const c_char) {
+        // SAFETY: the program passes a text and where the result goes.
+        unsafe {
+            match text(id)? == BUS_ID.to_str().unwrap_or_default() {
+                true => store(number, 0),
+                false => Err(errors::INVALID_DEVICE),
+            }
+        }
+    }
+
+    /// Returns the most texels of a linear texture in one dimension.
+    fn cudaDeviceGetTexture1DLinearMaxWidth(
+        width: *mut usize,
+        _format: *const c_void,
+        number: c_int,
+    ) {
+        check_device(number)?;
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(width, device()?.attribute(LINEAR_TEXELS) as usize) }
     }
 
     /// Returns the priorities of streams, which change no order.
@@ -239,6 +283,15 @@ unsafe fn find_driver_function(
 #[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
 pub unsafe extern "C" fn __cudaTunerIsActive() -> c_int {
     is_open().into()
+}
+
+/// Returns to the driver library how often this thread called this one.
+///
+/// # Safety
+/// Safe.
+#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
+pub unsafe extern "C" fn __cudaTunerCalls() -> u64 {
+    crate::connection::calls()
 }
 
 /// Returns the last error of this thread and forgets it.

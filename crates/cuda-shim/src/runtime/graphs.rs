@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
 use crate::errors::{self, Code};
-use crate::graph::{self, FillNode, Graph, Handles, HostNode, Node, Wanted, add};
-use crate::kernels::Dim3;
+use crate::graph::{self, FillNode, Graph, Handles, HostNode, Node, UpdateResult, Wanted, add};
+use crate::kernels::{Dim3, Launch};
 use crate::memory::{Copy, Direction, Place, address_of, pointer_to};
 use crate::runtime::copies::{Copy3d, volume_copy};
 use crate::runtime::launches::prepare;
@@ -23,6 +23,22 @@ pub struct KernelNode {
 }
 
 impl KernelNode {
+    /// The parameters of a launch.
+    pub(super) fn describe(
+        launch: &Launch,
+        function: *const c_void,
+        arguments: *mut *mut c_void,
+    ) -> KernelNode {
+        KernelNode {
+            function,
+            grid: launch.grid,
+            block: launch.block,
+            shared_bytes: launch.shared_bytes as c_uint,
+            arguments,
+            extra: std::ptr::null_mut(),
+        }
+    }
+
     /// The launch of the node.
     ///
     /// # Safety
@@ -66,9 +82,16 @@ runtime! {
         unsafe { store(executable, pointer_to(graph::instantiate(address_of(graph))?)) }
     }
 
-    /// Replaces the nodes of an executable graph.
-    fn cudaGraphExecUpdate(executable: *mut c_void, graph: *mut c_void, _result: *mut c_void) {
-        graph::replace_nodes(address_of(executable), address_of(graph))
+    /// Replaces the nodes of an executable graph by those of a graph of the same form.
+    fn cudaGraphExecUpdate(
+        executable: *mut c_void,
+        graph: *mut c_void,
+        result: *mut UpdateResult,
+    ) {
+        let updated = graph::update(address_of(executable), address_of(graph))?;
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(result, updated)? };
+        updated.code()
     }
 
     /// Runs a graph.

@@ -3,11 +3,13 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
+use crate::advice;
 use crate::client;
 use crate::connection::device;
 use crate::errors::{self, Code};
+use crate::graph::refuse_unsafe;
 use crate::memory::{self, PITCH, address_of, find_allocation, find_mapping, pointer_to};
-use crate::pools::reaches_device;
+use crate::pools::{Location, reaches_device};
 use crate::protocol::kind;
 use crate::registered;
 
@@ -19,6 +21,9 @@ pub struct Extent {
     pub(super) height: usize,
     pub(super) depth: usize,
 }
+
+/// All flags of `cudaHostAlloc`.
+const HOST_ALLOC_FLAGS: c_uint = 7;
 
 /// `cudaPitchedPtr`.
 #[repr(C)]
@@ -59,6 +64,7 @@ fn described(
 /// # Safety
 /// `to` is null or writable.
 unsafe fn allocate_into(to: *mut *mut c_void, bytes: usize, kind: u32) -> Result<(), Code> {
+    refuse_unsafe()?;
     if to.is_null() {
         return Err(errors::INVALID_VALUE);
     }
@@ -68,6 +74,19 @@ unsafe fn allocate_into(to: *mut *mut c_void, bytes: usize, kind: u32) -> Result
     }
     // SAFETY: the caller's promise.
     unsafe { store(to, pointer_to(memory::allocate(bytes as u64, kind)?)) }
+}
+
+fn managed(pointer: *const c_void, bytes: usize) -> advice::Range {
+    let address = address_of(pointer);
+    advice::Range { address, bytes }
+}
+
+/// The location of a call that names a device by its number alone in version 12.
+fn location_of(location: Location) -> Location {
+    match crate::runtime::VERSION < 13 {
+        true => Location::of_device(location.kind()),
+        false => location,
+    }
 }
 
 runtime! {
@@ -111,9 +130,16 @@ runtime! {
     }
 
     /// Allocates page-locked host memory, which the device addresses.
-    fn cudaHostAlloc(pointer: *mut *mut c_void, bytes: usize, _flags: c_uint) {
+    fn cudaHostAlloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint) {
+        if flags > HOST_ALLOC_FLAGS {
+            return Err(errors::INVALID_VALUE);
+        }
         // SAFETY: the program passes where the address goes.
-        unsafe { allocate_into(pointer, bytes, kind::PINNED) }
+        unsafe {
+            allocate_into(pointer, bytes, kind::PINNED)?;
+            memory::set_host_flags(address_of(*pointer), flags);
+        }
+        Ok(())
     }
 
     /// Allocates managed memory.
@@ -157,6 +183,7 @@ runtime! {
             // Programs call `cudaFree(0)` to create the context.
             return device().map(drop);
         }
+        refuse_unsafe()?;
         memory::release(address_of(pointer))
     }
 
@@ -166,7 +193,10 @@ runtime! {
     }
 
     /// Frees page-locked host memory.
-    fn cudaFreeHost(pointer: *mut c_void) { memory::release(address_of(pointer)) }
+    fn cudaFreeHost(pointer: *mut c_void) {
+        refuse_unsafe()?;
+        memory::release(address_of(pointer))
+    }
 
     /// Registers host memory. Kernels address it by its device address only: see
     /// `cudaDevAttrCanUseHostPointerForRegisteredMem`, which is 0.
@@ -188,9 +218,9 @@ runtime! {
 
     /// Returns the flags of page-locked memory.
     fn cudaHostGetFlags(flags: *mut c_uint, pointer: *mut c_void) {
-        find_mapping(address_of(pointer)).ok_or(errors::INVALID_VALUE)?;
+        let (_, mapping) = find_mapping(address_of(pointer)).ok_or(errors::INVALID_VALUE)?;
         // SAFETY: the program passes where the result goes.
-        unsafe { store(flags, 2) }
+        unsafe { store(flags, mapping.host_flags) }
     }
 
     /// Returns free and total memory.
@@ -231,16 +261,49 @@ runtime! {
         unsafe { store(attributes, filled) }
     }
 
-    /// Advice without an effect.
-    fn cudaMemAdvise(_pointer: *const c_void, _bytes: usize, _advice: c_uint, _location: u64) { Ok(()) }
+    /// Keeps advice on managed memory, which has no other effect.
+    fn cudaMemAdvise(pointer: *const c_void, bytes: usize, advice: c_uint, location: Location) {
+        advice::advise(managed(pointer, bytes), advice, location_of(location))
+    }
 
-    /// Moves managed memory: no effect.
-    fn cudaMemPrefetchAsync(_pointer: *const c_void, _bytes: usize, _location: u64, _stream: *mut c_void) {
-        Ok(())
+    /// Keeps advice on managed memory, which has no other effect.
+    fn cudaMemAdvise_v2(pointer: *const c_void, bytes: usize, advice: c_uint, location: Location) {
+        advice::advise(managed(pointer, bytes), advice, location)
     }
 
     /// Moves managed memory: no effect.
-    fn cudaMemPrefetchAsync_v2(_pointer: *const c_void, _bytes: usize, _location: u64, _flags: c_uint, _stream: *mut c_void) {
-        Ok(())
+    fn cudaMemPrefetchAsync(pointer: *const c_void, bytes: usize, location: Location) {
+        advice::prefetch(managed(pointer, bytes), location_of(location))
+    }
+
+    /// Moves managed memory: no effect.
+    fn cudaMemPrefetchAsync_v2(pointer: *const c_void, bytes: usize, location: Location) {
+        advice::prefetch(managed(pointer, bytes), location)
+    }
+
+    /// Returns what the program stated about managed memory.
+    fn cudaMemRangeGetAttribute(
+        to: *mut c_void,
+        to_bytes: usize,
+        number: c_uint,
+        pointer: *const c_void,
+        bytes: usize,
+    ) {
+        // SAFETY: the program states how many bytes are writable.
+        unsafe { advice::store_attribute(to.cast(), to_bytes, number, managed(pointer, bytes)) }
+    }
+
+    /// Returns what the program stated about managed memory.
+    fn cudaMemRangeGetAttributes(
+        to: *mut *mut c_void,
+        to_bytes: *const usize,
+        numbers: *const c_uint,
+        count: usize,
+        pointer: *const c_void,
+        bytes: usize,
+    ) {
+        let wanted = advice::Attributes { to: to.cast(), bytes: to_bytes, numbers, count };
+        // SAFETY: the program states the lengths.
+        unsafe { advice::store_attributes(wanted, managed(pointer, bytes)) }
     }
 }

@@ -3,6 +3,7 @@
 pub mod arrays;
 pub mod copies;
 pub mod device;
+pub mod graph_describe;
 pub mod graph_edges;
 pub mod graph_nodes;
 pub mod graph_updates;

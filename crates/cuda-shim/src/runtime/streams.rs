@@ -4,7 +4,8 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
 use crate::client::{self, AttributeValue};
-use crate::graph::{self, CaptureInfo, Handles, Node, submit};
+use crate::errors;
+use crate::graph::{self, Beginning, CaptureInfo, Handles, Node, submit};
 use crate::memory::{address_of, pointer_to};
 
 runtime! {
@@ -142,8 +143,9 @@ runtime! {
     }
 
     /// Begins the capture of a stream into a graph.
-    fn cudaStreamBeginCapture(stream: *mut c_void, _mode: c_uint) {
-        graph::begin_capture(address_of(stream), None, Vec::new())
+    fn cudaStreamBeginCapture(stream: *mut c_void, mode: c_uint) {
+        let stream = address_of(stream);
+        graph::begin_capture(Beginning { stream, mode, into: None, tips: Vec::new() })
     }
 
     /// Begins the capture of a stream into a graph of the program.
@@ -153,11 +155,12 @@ runtime! {
         dependencies: *const *mut c_void,
         _edges: *const c_void,
         count: usize,
-        _mode: c_uint,
+        mode: c_uint,
     ) {
         // SAFETY: the program states how many handles there are.
         let tips = unsafe { Handles { list: dependencies, count }.read()? };
-        graph::begin_capture(address_of(stream), Some(address_of(graph)), tips)
+        let (stream, into) = (address_of(stream), Some(address_of(graph)));
+        graph::begin_capture(Beginning { stream, mode, into, tips })
     }
 
     /// Ends the capture of a stream. The graph is optional where the program has its handle.
@@ -173,7 +176,7 @@ runtime! {
     /// Reports whether a stream is captured: 0 or 1.
     fn cudaStreamIsCapturing(stream: *mut c_void, status: *mut c_int) {
         // SAFETY: the program passes where the result goes.
-        unsafe { store(status, graph::is_capturing(address_of(stream)).into()) }
+        unsafe { store(status, graph::status(address_of(stream))) }
     }
 
     /// Returns the state of a capture: 0 or 1, its number, its graph. All but the state are optional.
@@ -228,5 +231,10 @@ runtime! {
     }
 
     /// Exchanges the mode of captures: each mode permits the same.
-    fn cudaThreadExchangeStreamCaptureMode(_mode: *mut c_uint) { Ok(()) }
+    fn cudaThreadExchangeStreamCaptureMode(mode: *mut c_uint) {
+        // SAFETY: the program passes the mode and where the one before goes, or null.
+        let mode = unsafe { mode.as_mut() }.ok_or(errors::INVALID_VALUE)?;
+        *mode = graph::exchange_mode(*mode)?;
+        Ok(())
+    }
 }
