@@ -197,11 +197,21 @@ fn graphs(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 /// Builds and runs a program of this folder.
 fn built(name: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+    built_with(name, &[], arguments)
+}
+
+/// Builds and runs a program of this folder with options for nvcc.
+fn built_with(name: &str, options: &[&str], arguments: &[&str]) -> (Option<i32>, String, String) {
     let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exec");
     let source = tests.join(name);
     let output = Command::new(env!("CARGO_BIN_EXE_tuner"))
         .args(["exec", "--build"])
         .arg(&source)
+        .args(
+            options
+                .iter()
+                .map(|option| format!("--nvcc-option={option}")),
+        )
         .arg("--")
         .args(arguments)
         .output()
@@ -256,6 +266,40 @@ fn a_program_asks_for_the_dependencies_of_a_graph() {
     let expected = "roots 1 1\nbefore 2 1\nafter 2, with room for one 2\n\
                     edges 4: 0-1 0-2 1-3 2-3\nremoved: roots 2, again 1\ncircular 1\n";
     assert_eq!((code, stdout.as_str()), (Some(0), expected), "{stderr}");
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn nodes_of_graphs_are_described_and_changed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("graph.dot");
+    let (code, stdout, stderr) = built("graph_nodes.cu", &[&file.to_string_lossy()]);
+    assert_eq!(
+        (code, stdout.as_str()),
+        (Some(0), "passed\n"),
+        "{stdout}{stderr}"
+    );
+    let dot = std::fs::read_to_string(file).expect("a graph");
+    assert!(
+        dot.starts_with("digraph") && dot.contains("_Z3addPii") && dot.matches("->").count() == 4,
+        "{dot}"
+    );
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn calls_of_the_host_return_what_is_documented() {
+    let (code, stdout, stderr) = built_with("host_calls.cu", &["-lcuda"], &[]);
+    assert_eq!(
+        (code, stdout.as_str()),
+        (Some(0), "passed\n"),
+        "{stdout}{stderr}"
+    );
+    // The program ends before it synchronizes with its last kernel.
+    assert!(
+        stderr.contains("8 bytes of device printf were never printed"),
+        "{stderr}"
+    );
 }
 
 #[test]

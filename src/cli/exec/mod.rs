@@ -1,6 +1,7 @@
 //! `tuner exec`: runs a CUDA program on the virtual GPU.
 
 pub(super) mod capture;
+mod libraries;
 mod program;
 mod sanitizer;
 mod show;

@@ -1,7 +1,7 @@
 //! The program: whether it can use the virtual GPU, its environment, its run.
 
 use super::super::{CliError, usage};
-use super::Args;
+use super::{Args, libraries};
 use anyhow::Context as _;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,6 @@ use tuner_core::files;
 use tuner_core::target::ComputeTarget;
 use tuner_kernel::catalog::shown;
 use vgpu::Arch;
-use virtual_driver::libraries::LIBRARIES;
 
 /// A program with its arguments.
 #[derive(Debug, Clone)]
@@ -149,6 +148,9 @@ fn compile(args: &Args, folder: &Path, arch: &Arch) -> Result<PathBuf, CliError>
     if let Some(library) = library.filter(|library| library.join("libcudart.so").exists()) {
         command.arg("-L").arg(library);
     }
+    let own = libraries::prepare_for_compiler(folder)?;
+    command.arg("-L").arg(own.libraries);
+    command.arg("-I").arg(own.headers);
     let output = command.output().with_context(|| shown(&nvcc))?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -202,11 +204,7 @@ pub(super) fn spawn(
     folder: &Path,
     socket: &Path,
 ) -> Result<ExitStatus, CliError> {
-    let libraries = folder.join("lib");
-    std::fs::create_dir(&libraries)?;
-    for library in LIBRARIES {
-        std::fs::write(libraries.join(library.name), library.bytes)?;
-    }
+    let libraries = libraries::unpack(folder)?;
     let before = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let paths = std::iter::once(libraries).chain(std::env::split_paths(&before));
     let path = std::env::join_paths(paths)

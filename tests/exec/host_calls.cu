@@ -1,0 +1,102 @@
+// Calls of the host with the results that CUDA's documentation states.
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cstdio>
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+static int failed = 0;
+#define EXPECT(expression, wanted) do { \
+  long long value = (long long)(expression); \
+  if (value != (long long)(wanted)) { failed = 1; printf("line %d: %s is %lld\n", __LINE__, #expression, value); } \
+} while (0)
+#define OK(call) EXPECT(call, cudaSuccess)
+
+namespace cg = cooperative_groups;
+// A tile of more than a warp has its state in shared memory that the system reserves.
+__global__ void sums(int *to) {
+  __shared__ cg::block_tile_memory<256> memory;
+  auto tile = cg::tiled_partition<128>(cg::this_thread_block(memory));
+  to[threadIdx.x] = cg::reduce(tile, (int)threadIdx.x, cg::plus<int>());
+}
+__global__ void speak() { printf("unheard\n"); }
+
+static void advise() {
+  int *managed, *device, mostly = -1, preferred = -9;
+  OK(cudaMallocManaged(&managed, 4096));
+  OK(cudaMalloc(&device, 4096));
+  cudaMemLocation place = {cudaMemLocationTypeDevice, 0};
+  OK(cudaMemRangeGetAttribute(&preferred, 4, cudaMemRangeAttributePreferredLocation, managed, 4096));
+  EXPECT(preferred, cudaInvalidDeviceId);
+  OK(cudaMemAdvise(managed, 4096, cudaMemAdviseSetReadMostly, place));
+  OK(cudaMemAdvise(managed, 4096, cudaMemAdviseSetPreferredLocation, place));
+  OK(cudaMemPrefetchAsync(managed, 4096, place, 0));
+  OK(cudaMemRangeGetAttribute(&mostly, 4, cudaMemRangeAttributeReadMostly, managed, 4096));
+  OK(cudaMemRangeGetAttribute(&preferred, 4, cudaMemRangeAttributePreferredLocation, managed, 4096));
+  EXPECT(mostly == 1 && preferred == 0, true);
+  EXPECT(cudaMemPrefetchAsync(device, 4096, place, 0), cudaErrorInvalidValue);
+  EXPECT(cudaMemAdvise(managed, 8192, cudaMemAdviseSetReadMostly, place), cudaErrorInvalidValue);
+  sums<<<1, 256>>>(managed);
+  OK(cudaDeviceSynchronize());
+  EXPECT(managed[0] == 127 * 64 && managed[255] == (128 + 255) * 64, true);
+}
+
+static void copy_too_much() {
+  // The bytes after the array are not the program's: the size is refused before they are read.
+  static int few[4];
+  int *device;
+  OK(cudaMalloc(&device, 4096));
+  EXPECT(cudaMemcpy(device, few, 1 << 30, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  OK(cudaMemcpy(device, few, 16, cudaMemcpyHostToDevice));
+}
+
+static void contexts_and_devices() {
+  int number = -1, value, *memory;
+  char bus[32];
+  OK(cudaDeviceGetPCIBusId(bus, 32, 0));
+  OK(cudaDeviceGetByPCIBusId(&number, bus));
+  EXPECT(number, 0);
+  EXPECT(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);
+  EXPECT(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrAccessSupported, 0, 0), cudaErrorInvalidDevice);
+  EXPECT(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrAccessSupported, 0, 1), cudaErrorInvalidDevice);
+  cudaGetLastError();
+  CUcontext context;
+  CUdeviceptr pointer;
+  OK(cuCtxGetCurrent(&context));
+  EXPECT(context != nullptr, true);
+  OK(cuCtxSetCurrent(nullptr));
+  OK(cuCtxGetCurrent(&context));
+  EXPECT(context == nullptr, true);
+  EXPECT(cuMemAlloc(&pointer, 16), CUDA_ERROR_INVALID_CONTEXT);
+  OK(cudaMalloc(&memory, 16));
+  OK(cuMemAlloc(&pointer, 16));
+}
+
+static void flags_and_times() {
+  cudaEvent_t timed, untimed;
+  unsigned flags;
+  float ms;
+  void *host;
+  OK(cudaHostAlloc(&host, 64, cudaHostAllocWriteCombined));
+  OK(cudaHostGetFlags(&flags, host));
+  EXPECT(flags & cudaHostAllocWriteCombined, cudaHostAllocWriteCombined);
+  OK(cudaEventCreate(&timed));
+  OK(cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming));
+  OK(cudaEventRecord(timed));
+  OK(cudaEventRecord(untimed));
+  EXPECT(cudaEventElapsedTime(&ms, timed, untimed), cudaErrorInvalidResourceHandle);
+  cudaDeviceProp properties;
+  OK(cudaGetDeviceProperties(&properties, 0));
+  EXPECT(properties.memoryBusWidth % 32, 0);
+}
+
+int main() {
+  advise();
+  copy_too_much();
+  contexts_and_devices();
+  flags_and_times();
+  printf(failed ? "failed\n" : "passed\n");
+  fflush(stdout);
+  speak<<<1, 1>>>();
+  return failed;
+}
