@@ -5,8 +5,8 @@
 
 static int failed = 0;
 #define EXPECT(expression, wanted) do { \
-  long long value = (long long)(expression); \
-  if (value != (long long)(wanted)) { failed = 1; printf("line %d: %s is %lld\n", __LINE__, #expression, value); } \
+  long long got = (long long)(expression); \
+  if (got != (long long)(wanted)) { failed = 1; printf("line %d: %s is %lld\n", __LINE__, #expression, got); } \
 } while (0)
 #define OK(call) EXPECT(call, cudaSuccess)
 
@@ -125,6 +125,7 @@ static void end_captures(int *device) {
   void *memory = nullptr;
   OK(cudaStreamCreate(&blocking));
   OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  cudaGetLastError();
   for (int way = 0; way < 6; way++) {
     cudaStream_t stream = way < 4 ? blocking : other;
     cudaStreamCaptureMode mode = way == 5 ? cudaStreamCaptureModeRelaxed : cudaStreamCaptureModeGlobal;

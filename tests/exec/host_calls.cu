@@ -7,8 +7,8 @@
 
 static int failed = 0;
 #define EXPECT(expression, wanted) do { \
-  long long value = (long long)(expression); \
-  if (value != (long long)(wanted)) { failed = 1; printf("line %d: %s is %lld\n", __LINE__, #expression, value); } \
+  long long got = (long long)(expression); \
+  if (got != (long long)(wanted)) { failed = 1; printf("line %d: %s is %lld\n", __LINE__, #expression, got); } \
 } while (0)
 #define OK(call) EXPECT(call, cudaSuccess)
 
