@@ -268,6 +268,22 @@ fn a_program_asks_for_the_dependencies_of_a_graph() {
     assert_eq!((code, stdout.as_str()), (Some(0), expected), "{stderr}");
 }
 
+/// The files share their symbols as the compiler links them, and hazards are found in all of them.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn relocatable_device_code_is_linked() {
+    let other = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exec/linked_other.cu");
+    let other = other.to_string_lossy();
+    for (arguments, code) in [(&["ordered"][..], 0), (&[], 4)] {
+        let options = ["-rdc=true", &*other];
+        let (ended, stdout, stderr) = built_with("linked_main.cu", &options, arguments);
+        assert_eq!(ended, Some(code), "{stdout}{stderr}");
+        let lines: Vec<&str> = stdout.lines().collect();
+        assert_eq!(lines, ["from other", "from main", "0 1141"], "{stderr}");
+        assert_eq!(stderr.contains("linked_other.cu:12"), code == 4, "{stderr}");
+    }
+}
+
 #[test]
 #[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
 fn nodes_of_graphs_are_described_and_changed() {

@@ -2,22 +2,27 @@
 
 use std::ffi::{CStr, c_void};
 
+use crate::protocol::{LIST_MAGIC, list_bytes, pack_images};
+
 /// Head of an embedded fat binary (`fatbinary_section.h`).
 #[repr(C)]
 struct Wrapper {
     magic: u32,
     version: u32,
     data: *const u8,
-    rest: *const c_void,
+    /// In version 2: the images that the compiler linked, and null.
+    linked: *const *const u8,
 }
 
+const LINKED_VERSION: u32 = 2;
 const WRAPPER_MAGIC: u32 = 0x4662_43b1;
 const IMAGE_MAGIC: u32 = 0xba55_ed50;
 const ELF_MAGIC: u32 = u32::from_le_bytes(*b"\x7fELF");
 /// Bytes of the head of an ELF file of 64 bits.
 const ELF_HEAD_BYTES: usize = 64;
 
-/// The bytes of the fat binary that a wrapper names.
+/// The bytes of the fat binary that a wrapper names, and of those that it was linked of: their PTX is for the device
+/// to link.
 ///
 /// # Safety
 /// `wrapper` is a wrapper of the compiler, whose image lives for `'a`.
@@ -26,9 +31,25 @@ pub(crate) unsafe fn wrapped_bytes<'a>(wrapper: *const c_void) -> Option<&'a [u8
     // SAFETY: the caller's promise.
     unsafe {
         match (&raw const (*wrapper).magic).read_unaligned() {
-            WRAPPER_MAGIC => fat_binary((&raw const (*wrapper).data).read_unaligned()),
-            _ => None,
+            WRAPPER_MAGIC => {}
+            _ => return None,
         }
+        let image = fat_binary((&raw const (*wrapper).data).read_unaligned())?;
+        let version = (&raw const (*wrapper).version).read_unaligned();
+        let list = (&raw const (*wrapper).linked).read_unaligned();
+        if version != LINKED_VERSION || list.is_null() {
+            return Some(image);
+        }
+        let mut images = vec![image];
+        for place in 0.. {
+            let data = list.add(place).read_unaligned();
+            if data.is_null() {
+                break;
+            }
+            images.push(fat_binary(data)?);
+        }
+        // The program's images live until its end, and so does their list.
+        Some(Box::leak(pack_images(&images).into_boxed_slice()))
     }
 }
 
@@ -47,6 +68,9 @@ pub(crate) unsafe fn image_bytes<'a>(image: *const c_void) -> Option<&'a [u8]> {
             WRAPPER_MAGIC => wrapped_bytes(image),
             IMAGE_MAGIC => fat_binary(data),
             ELF_MAGIC => elf_file(data),
+            list if list == u32::from_le_bytes(LIST_MAGIC) => {
+                Some(std::slice::from_raw_parts(data, list_bytes(data)))
+            }
             _ => Some(text.to_bytes_with_nul()),
         }
     }

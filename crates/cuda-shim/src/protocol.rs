@@ -9,8 +9,11 @@ use std::io::{self, Read, Write};
 use crate::errors::Code;
 
 pub mod images;
+mod linked;
 mod shape;
 
+pub(crate) use linked::list_bytes;
+pub use linked::{LIST_MAGIC, pack_images, unpack_images};
 pub use shape::{Run, Shape};
 
 /// Environment variable with the path of the device's socket.

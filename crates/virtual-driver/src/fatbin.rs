@@ -5,6 +5,10 @@
 
 use std::io::Read;
 
+use cuda_shim::protocol::unpack_images;
+
+use crate::link::{find_undefined, link};
+
 const FATBIN_MAGIC: u32 = 0xba55_ed50;
 const ELF_MAGIC: [u8; 4] = [0x7f, b'E', b'L', b'F'];
 const KIND_PTX: u16 = 1;
@@ -29,6 +33,9 @@ pub enum ImageError {
     /// Bytes of another format, or cut short.
     #[error("the image is not a fat binary, PTX or a cubin{0}")]
     Format(&'static str),
+    /// Texts that contradict each other.
+    #[error("the images cannot be linked: {0}")]
+    Link(String),
     /// No code for this GPU.
     #[error("the image has no code for sm_{wanted}; it has {present}")]
     NoCode {
@@ -109,6 +116,9 @@ fn entries(bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
 /// # Errors
 /// Bytes of another format, and an image without code for the GPU.
 pub fn read_image(bytes: &[u8], capability: u32) -> Result<Image, ImageError> {
+    if let Some(parts) = unpack_images(bytes) {
+        return link_parts(&parts, capability);
+    }
     if bytes.starts_with(&ELF_MAGIC) {
         return Ok(Image {
             ptx: None,
@@ -128,6 +138,26 @@ pub fn read_image(bytes: &[u8], capability: u32) -> Result<Image, ImageError> {
         }),
         _ => Err(ImageError::Format("")),
     }
+}
+
+/// Links the PTX of all parts. Machine code is that of the part that has no other: the compiler's own link of them.
+fn link_parts(parts: &[&[u8]], capability: u32) -> Result<Image, ImageError> {
+    let images = parts.iter().map(|part| read_image(part, capability));
+    let images = images.collect::<Result<Vec<_>, _>>()?;
+    let linked = images.iter().find(|image| image.ptx.is_none());
+    let texts: Vec<String> = images
+        .iter()
+        .filter_map(|image| image.ptx.clone())
+        .collect();
+    let text = link(&texts).map_err(|error| ImageError::Link(error.to_string()))?;
+    // The compiler's own link has no undefined functions but those of its libraries.
+    if let Some(name) = find_undefined(&text).filter(|_| linked.is_none()) {
+        return Err(ImageError::Link(format!("undefined reference to `{name}`")));
+    }
+    Ok(Image {
+        ptx: (!texts.is_empty()).then_some(text),
+        cubin: linked.and_then(|image| image.cubin.clone()),
+    })
 }
 
 /// The newest PTX that the GPU can use, and the machine code of its own generation: as the driver

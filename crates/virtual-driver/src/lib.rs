@@ -14,6 +14,7 @@ mod fatbin;
 mod images;
 mod launches;
 pub mod libraries;
+mod link;
 mod linkage;
 mod memory;
 mod modules;

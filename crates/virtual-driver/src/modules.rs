@@ -61,6 +61,7 @@ impl LoadedModule {
             let code = match error {
                 ImageError::NoCode { .. } => errors::NO_BINARY,
                 ImageError::Format(_) => errors::INVALID_IMAGE,
+                ImageError::Link(_) => errors::INVALID_PTX,
             };
             failed(code, error.to_string())
         })?;

@@ -1,17 +1,31 @@
-//! The linker of the driver: one image passes through. The virtual GPU links no PTX.
+//! The linker of the driver: one image passes through, several are linked by the device.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_uint, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::abi::{in_context, store, text};
-use crate::connection::report_missing;
+use crate::connection::take_failure;
 use crate::driver::modules::JitOptions;
 use crate::errors::{self, Code};
+use crate::kernels::{load_module, unload_module};
 use crate::memory::{address_of, pointer_to};
+use crate::protocol::pack_images;
 
-/// Inputs of one link: images, without the libraries of the toolkit.
-static LINKS: Mutex<BTreeMap<u64, Vec<u8>>> = Mutex::new(BTreeMap::new());
+/// One link.
+#[derive(Debug, Default)]
+struct Link {
+    /// Images, without the libraries of the toolkit.
+    images: Vec<Vec<u8>>,
+    /// The result.
+    linked: Vec<u8>,
+    /// Numbers of the options.
+    numbers: Vec<c_uint>,
+    /// Address of their values, with the buffers of the logs.
+    values: u64,
+}
+
+static LINKS: Mutex<BTreeMap<u64, Link>> = Mutex::new(BTreeMap::new());
 
 /// Distance between handles.
 const HANDLE_STEP: u64 = 16;
@@ -20,7 +34,7 @@ const PTX: c_uint = 1;
 /// `CU_JIT_INPUT_LIBRARY`.
 const LIBRARY: c_uint = 4;
 
-fn links() -> MutexGuard<'static, BTreeMap<u64, Vec<u8>>> {
+fn links() -> MutexGuard<'static, BTreeMap<u64, Link>> {
     LINKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -32,15 +46,36 @@ fn add(state: *mut c_void, kind: c_uint, bytes: &[u8]) -> Result<(), Code> {
         // Such as libcudadevrt.a, whose functions are built in.
         return Ok(());
     }
-    if !link.is_empty() {
-        report_missing("cuLinkAddData with a second image");
-        return Err(errors::NOT_SUPPORTED);
+    let mut image = bytes.to_vec();
+    if kind == PTX && image.last() != Some(&0) {
+        image.push(0);
     }
-    link.extend_from_slice(bytes);
-    if kind == PTX && link.last() != Some(&0) {
-        link.push(0);
-    }
+    link.images.push(image);
     Ok(())
+}
+
+impl Link {
+    /// Makes the image, which the device tries where it links several.
+    fn complete(&mut self) -> Result<(), Code> {
+        self.linked = match self.images.as_slice() {
+            [] => return Err(errors::INVALID_VALUE),
+            [image] => image.clone(),
+            images => pack_images(&images.iter().map(Vec::as_slice).collect::<Vec<_>>()),
+        };
+        let loaded = match self.images.len() {
+            1 => Ok(()),
+            _ => load_module(&self.linked).and_then(unload_module),
+        };
+        let log = loaded.map_or_else(|_| take_failure(), |()| String::new());
+        let options = JitOptions {
+            count: self.numbers.len() as c_uint,
+            numbers: self.numbers.as_ptr(),
+            values: pointer_to(self.values).cast(),
+        };
+        // SAFETY: the values and their buffers live until the end of the link, as documented.
+        unsafe { options.write_logs(&log) };
+        loaded
+    }
 }
 
 in_context! {
@@ -54,13 +89,15 @@ in_context! {
         let mut links = links();
         let last = links.keys().next_back().copied();
         let handle = last.unwrap_or(0x3000_0000) + HANDLE_STEP;
-        // SAFETY: the program passes the options of the header, which live until the end of the link,
-        // and where the handle goes.
-        unsafe {
-            JitOptions { count, numbers, values }.write_logs("");
-            store(state, pointer_to(handle))?;
-        }
-        links.insert(handle, Vec::new());
+        let numbers = match numbers.is_null() {
+            true => Vec::new(),
+            // SAFETY: the program states how many options there are.
+            false => unsafe { std::slice::from_raw_parts(numbers, count as usize).to_vec() },
+        };
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(state, pointer_to(handle))? };
+        let link = Link { numbers, values: address_of(values), ..Link::default() };
+        links.insert(handle, link);
         Ok(())
     }
 
@@ -98,17 +135,15 @@ in_context! {
 
     /// Returns the linked image, which lives as long as the link.
     fn cuLinkComplete(state: *mut c_void, image: *mut *const c_void, bytes: *mut usize) {
-        let links = links();
-        let link = links.get(&address_of(state)).ok_or(errors::INVALID_HANDLE)?;
-        if link.is_empty() {
-            return Err(errors::INVALID_VALUE);
-        }
+        let mut links = links();
+        let link = links.get_mut(&address_of(state)).ok_or(errors::INVALID_HANDLE)?;
+        link.complete()?;
         // SAFETY: the program passes where the results go; the size is optional.
         unsafe {
             if !bytes.is_null() {
-                store(bytes, link.len())?;
+                store(bytes, link.linked.len())?;
             }
-            store(image, link.as_ptr().cast())
+            store(image, link.linked.as_ptr().cast())
         }
     }
 
