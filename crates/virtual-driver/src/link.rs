@@ -52,7 +52,9 @@ pub(crate) fn link(texts: &[String]) -> Result<String, Duplicate> {
             let is_left_out = match item.symbol {
                 Some((_, Linkage::Internal)) => false,
                 Some((name, _)) => chosen.get(name) != Some(&(number, place)),
-                None => !item.text.starts_with(".file"),
+                None => ![".file", ".alias"]
+                    .iter()
+                    .any(|kept| item.text.starts_with(kept)),
             };
             if !is_left_out {
                 rewrite(&mut out, item.text, &renamed, first_file);
@@ -279,7 +281,7 @@ mod tests {
             "{HEAD}.extern .func (.param .b32 r) twice(.param .b32 a);\n\
              .extern .global .align 4 .u32 shared_word;\n\
              .global .align 1 .b8 $str[3] = {{97, 59, 0}};\n.file\t1 \"a.cu\"\n\
-             .weak .func both() {{ ret; }}\n\
+             .weak .func both() {{ ret; }}\n.weak .func other();\n.alias other, both;\n\
              .visible .entry k() {{ .loc 1 2 3\n mov.u64 %rd1, $str; ret; }}\n"
         );
         let second = format!(
@@ -298,6 +300,7 @@ mod tests {
         assert_eq!(linked.matches(" twice(").count(), 1, "{linked}");
         assert_eq!(linked.matches("both()").count(), 1, "{linked}");
         assert!(!linked.contains(".extern"), "{linked}");
+        assert!(linked.contains(".alias other, both;"), "{linked}");
         assert!(linked.contains("$str$linked1[3]") && linked.contains(", $str$linked1;"));
         assert!(linked.contains(".file\t2 \"b.cu\"") && linked.contains(".loc 2 5 1"));
         assert!(linked.contains("inlined_at 2 9 1") && linked.contains(".loc 1 2 3"));
