@@ -38,7 +38,8 @@ pub(crate) fn link(texts: &[String]) -> Result<String, Duplicate> {
     }
     let modules: Vec<Vec<Item<'_>>> = texts.iter().map(|text| split(text)).collect();
     let chosen = choose(&modules)?;
-    let mut out = head(&modules);
+    // PTX declares before it uses: prototypes and variables of all texts precede the functions.
+    let [mut prototypes, mut variables, mut functions] = [const { String::new() }; 3];
     let mut names = BTreeSet::new();
     let mut first_file = 0;
     for (number, items) in modules.iter().enumerate() {
@@ -56,16 +57,33 @@ pub(crate) fn link(texts: &[String]) -> Result<String, Duplicate> {
                     .iter()
                     .any(|kept| item.text.starts_with(kept)),
             };
-            if !is_left_out {
-                rewrite(&mut out, item.text, &renamed, first_file);
-                out.push('\n');
+            if is_left_out {
+                continue;
+            }
+            let is_function = is_function(item.text);
+            let to = match (is_function, item.symbol) {
+                (true, _) if !item.text.ends_with('}') => &mut prototypes,
+                (true, _) | (false, None) => &mut functions,
+                (false, Some(_)) => &mut variables,
+            };
+            rewrite(to, item.text, &renamed, first_file);
+            to.push('\n');
+            if is_function && let Some(prototype) = prototype(item.text) {
+                rewrite(&mut prototypes, prototype, &renamed, first_file);
+                prototypes.push_str(";\n");
             }
         }
         let files = items.iter().filter(|item| item.text.starts_with(".file"));
         let numbers = files.filter_map(|item| item.text.split_whitespace().nth(1)?.parse().ok());
         first_file += numbers.max().unwrap_or(0);
     }
-    Ok(out)
+    Ok(head(&modules) + &prototypes + &variables + &functions)
+}
+
+/// The declaration of a function, which is no kernel, that a text defines.
+fn prototype(text: &str) -> Option<&str> {
+    let (head, _) = text.split_once('{')?;
+    (!head.contains(".entry")).then_some(head)
 }
 
 /// Functions of the system, which no text defines.
@@ -297,8 +315,9 @@ mod tests {
             linked.starts_with(".version 8.3\n.target sm_80\n"),
             "{linked}"
         );
-        assert_eq!(linked.matches(" twice(").count(), 1, "{linked}");
-        assert_eq!(linked.matches("both()").count(), 1, "{linked}");
+        // A prototype and a definition of each.
+        assert_eq!(linked.matches(" twice(").count(), 2, "{linked}");
+        assert_eq!(linked.matches("both()").count(), 2, "{linked}");
         assert!(!linked.contains(".extern"), "{linked}");
         assert!(linked.contains(".alias other, both;"), "{linked}");
         assert!(linked.contains("$str$linked1[3]") && linked.contains(", $str$linked1;"));
