@@ -1,6 +1,4 @@
 // Calls of the host with the results that CUDA's documentation states.
-#include <cooperative_groups.h>
-#include <cooperative_groups/reduce.h>
 #include <cstdio>
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -12,13 +10,6 @@ static int failed = 0;
 } while (0)
 #define OK(call) EXPECT(call, cudaSuccess)
 
-namespace cg = cooperative_groups;
-// A tile of more than a warp has its state in shared memory that the system reserves.
-__global__ void sums(int *to) {
-  __shared__ cg::block_tile_memory<256> memory;
-  auto tile = cg::tiled_partition<128>(cg::this_thread_block(memory));
-  to[threadIdx.x] = cg::reduce(tile, (int)threadIdx.x, cg::plus<int>());
-}
 __global__ void speak() { printf("unheard\n"); }
 
 static void advise() {
@@ -36,9 +27,6 @@ static void advise() {
   EXPECT(mostly == 1 && preferred == 0, true);
   EXPECT(cudaMemPrefetchAsync(device, 4096, place, 0), cudaErrorInvalidValue);
   EXPECT(cudaMemAdvise(managed, 8192, cudaMemAdviseSetReadMostly, place), cudaErrorInvalidValue);
-  sums<<<1, 256>>>(managed);
-  OK(cudaDeviceSynchronize());
-  EXPECT(managed[0] == 127 * 64 && managed[255] == (128 + 255) * 64, true);
 }
 
 static void copy_too_much() {
