@@ -57,14 +57,13 @@ fn add(state: *mut c_void, kind: c_uint, bytes: &[u8]) -> Result<(), Code> {
 impl Link {
     /// Makes the image, which the device tries where it links several.
     fn complete(&mut self) -> Result<(), Code> {
+        let list = pack_images(&self.images.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        // The device reports what none of the images defines.
+        let loaded = load_module(&list).and_then(unload_module);
         self.linked = match self.images.as_slice() {
             [] => return Err(errors::INVALID_VALUE),
             [image] => image.clone(),
-            images => pack_images(&images.iter().map(Vec::as_slice).collect::<Vec<_>>()),
-        };
-        let loaded = match self.images.len() {
-            1 => Ok(()),
-            _ => load_module(&self.linked).and_then(unload_module),
+            _ => list,
         };
         let log = loaded.map_or_else(|_| take_failure(), |()| String::new());
         let options = JitOptions {
