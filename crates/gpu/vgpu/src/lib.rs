@@ -19,7 +19,7 @@ pub mod exec;
 mod module;
 pub mod table;
 mod texture;
-mod tensor_core;
+pub mod tensor_core;
 pub mod tensor_box;
 pub mod warpgroup;
 

@@ -1,21 +1,30 @@
 //! Products of the fifth generation of tensor cores, `tcgen05.mma` (PTX ISA, 9.7.16): the instruction
-//! descriptor, the shapes of `tcgen05.ld`, elements of the operands, and their product.
+//! descriptor, the shapes of `tcgen05.ld`, elements of the operands, and their product. The executors of PTX
+//! and of SASS share it.
+
+mod cells;
+
+pub use cells::{CELLS, Fill, ProductRow, Scales, Target, TensorAddress, cell};
 
 use crate::warpgroup::Step;
 use gpu_arithmetic::half;
 use gpu_arithmetic::small::{self, Small};
 
 /// Lanes of the tensor memory of a block.
-pub(crate) const LANES: u32 = 128;
+pub const LANES: u32 = 128;
 /// Columns of the tensor memory of a block, 32 bits each.
-pub(crate) const COLUMNS: u32 = 512;
+pub const COLUMNS: u32 = 512;
 
 /// `.kind` of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProductKind {
+pub enum ProductKind {
+    /// `f16`: halves and bfloat16.
     F16,
+    /// `tf32`.
     Tf32,
+    /// `f8f6f4`.
     F8f6f4,
+    /// `i8`.
     I8,
     /// `mxf8f6f4`.
     ScaledF8f6f4,
@@ -25,7 +34,7 @@ pub(crate) enum ProductKind {
 
 impl ProductKind {
     /// Returns the kind with a name.
-    pub(crate) fn by_name(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         Some(match name {
             "f16" => ProductKind::F16,
             "tf32" => ProductKind::Tf32,
@@ -38,18 +47,23 @@ impl ProductKind {
     }
 
     /// Reports whether blocks of A and B have scales.
-    pub(crate) fn is_scaled(self) -> bool {
+    pub fn is_scaled(self) -> bool {
         matches!(self, ProductKind::ScaledF8f6f4 | ProductKind::ScaledF4)
     }
 }
 
 /// Type of the elements of A or B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Element {
+pub enum Element {
+    /// Halves.
     F16,
+    /// `bf16`.
     Bf16,
+    /// The upper 19 bits of a word.
     Tf32,
+    /// Signed bytes.
     S8,
+    /// Unsigned bytes.
     U8,
     /// In containers of a byte: 16 elements of 6 or 4 bits are packed at the start of 16 bytes.
     Small(Small),
@@ -59,7 +73,7 @@ pub(crate) enum Element {
 
 impl Element {
     /// Bytes of an element, or of its container; 1 for two in a byte, which have one order only.
-    pub(crate) fn bytes(self) -> u32 {
+    pub fn bytes(self) -> u32 {
         match self {
             Element::Tf32 => 4,
             Element::F16 | Element::Bf16 => 2,
@@ -68,7 +82,7 @@ impl Element {
     }
 
     /// Returns the elements of a step along K.
-    pub(crate) fn step_elements(self) -> u32 {
+    pub fn step_elements(self) -> u32 {
         match self {
             Element::Packed => 64,
             element => 32 / element.bytes(),
@@ -112,36 +126,46 @@ impl Element {
 
 /// Type of the accumulators, each in a column of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Accumulator {
+pub enum Accumulator {
+    /// Halves.
     F16,
+    /// Single precision.
     F32,
+    /// Integers.
     S32,
 }
 
 /// Storage of A or B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Side {
-    pub(crate) element: Element,
-    pub(crate) transposed: bool,
+pub struct Side {
+    /// Type of the elements.
+    pub element: Element,
+    /// Stored along M or N instead of along K.
+    pub transposed: bool,
 }
 
 /// A decoded instruction descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Form {
-    /// Rows and columns of D.
-    pub(crate) m: u32,
-    pub(crate) n: u32,
-    pub(crate) a: Element,
-    pub(crate) b: Element,
-    pub(crate) d: Accumulator,
-    pub(crate) negate: [bool; 2],
+pub struct Form {
+    /// Rows of D.
+    pub m: u32,
+    /// Columns of D.
+    pub n: u32,
+    /// Type of A.
+    pub a: Element,
+    /// Type of B.
+    pub b: Element,
+    /// Type of D.
+    pub d: Accumulator,
+    /// The signs of A and of B are inverted.
+    pub negate: [bool; 2],
     /// A and B are stored along M and N instead of along K.
-    pub(crate) transposed: [bool; 2],
+    pub transposed: [bool; 2],
     saturates: bool,
     /// Scales are `ue8m0`, not `ue4m3`.
     powers_of_two: bool,
     /// First byte of the scales of A and B in their columns.
-    pub(crate) scale_bytes: [u32; 2],
+    pub scale_bytes: [u32; 2],
 }
 
 impl Form {
@@ -149,7 +173,7 @@ impl Form {
     ///
     /// # Errors
     /// A field that is not valid.
-    pub(crate) fn decode(kind: ProductKind, bits: u32, blocks: u32) -> Result<Self, String> {
+    pub fn decode(kind: ProductKind, bits: u32, blocks: u32) -> Result<Self, String> {
         let field = |low: u32, count: u32| bits >> low & ((1 << count) - 1);
         let flag = |at: u32| field(at, 1) == 1;
         let scaled = kind.is_scaled();
@@ -200,7 +224,7 @@ impl Form {
     }
 
     /// Returns how A and B are stored.
-    pub(crate) fn sides(&self) -> [Side; 2] {
+    pub fn sides(&self) -> [Side; 2] {
         let [a, b] = self.transposed;
         let side = |element, transposed| Side {
             element,
@@ -210,7 +234,7 @@ impl Form {
     }
 
     /// Returns the lane of a row of one block, and of a column `n` the column.
-    pub(crate) fn cell(&self, blocks: u32, row: u32, n: u32) -> (u32, u32) {
+    pub fn cell(&self, blocks: u32, row: u32, n: u32) -> (u32, u32) {
         match (self.m / blocks, blocks) {
             (64, 1) => (row / 16 * 32 + row % 16, n),
             // Both halves of the columns lie beside the rows.
@@ -220,7 +244,7 @@ impl Form {
     }
 
     /// Returns the lanes and columns of one block that D covers.
-    pub(crate) fn extent(&self, blocks: u32) -> (u32, u32) {
+    pub fn extent(&self, blocks: u32) -> (u32, u32) {
         match (self.m, blocks) {
             (64, _) => (112, self.n),
             (128, 2) => (128, self.n / 2),
@@ -229,7 +253,7 @@ impl Form {
     }
 
     /// Returns the value of a scale.
-    pub(crate) fn scale(&self, code: u8) -> f32 {
+    pub fn scale(&self, code: u8) -> f32 {
         match self.powers_of_two {
             true => small::ue8m0_to_f32(code),
             false => small::to_f32(Small::E4m3, code & 0x7f),
@@ -238,7 +262,7 @@ impl Form {
 
     /// Adds a product to accumulators as tensor memory has them. The exact products of each block of
     /// scales are summed in single precision in the order of k.
-    pub(crate) fn accumulate(&self, left: &Operand, right: &Operand, row: usize, d: &mut [u32]) {
+    pub fn accumulate(&self, left: &Operand, right: &Operand, row: usize, d: &mut [u32]) {
         let columns = d.len();
         let mut sums = vec![0.0f32; columns];
         let mut total = vec![0.0f32; columns];
@@ -277,7 +301,7 @@ impl Form {
 
 /// Rows of A, or columns of B, with their scales.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Operand {
+pub struct Operand {
     rows: Vec<Vec<f32>>,
     /// The same by k.
     columns: Vec<Vec<f32>>,
@@ -289,7 +313,7 @@ pub(crate) struct Operand {
 
 impl Operand {
     /// Decodes the steps of all rows; `scales` has those of each row, in the order of k.
-    pub(crate) fn new(element: Element, steps: &[Step], scales: Vec<f32>) -> Self {
+    pub fn new(element: Element, steps: &[Step], scales: Vec<f32>) -> Self {
         let decode = |step: &Step| {
             let mut values = Vec::new();
             element.decode(step, &mut values);
@@ -341,10 +365,14 @@ fn element(kind: ProductKind, code: u32) -> Option<Element> {
 
 /// Shape of `tcgen05.ld` and `tcgen05.st`: lanes, and bits of a lane, of one repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub enum Shape {
+    /// `.32x32b`.
     Lanes32Bits32,
+    /// `.16x64b`.
     Lanes16Bits64,
+    /// `.16x128b`.
     Lanes16Bits128,
+    /// `.16x256b`.
     Lanes16Bits256,
     /// `.16x32bx2`: the second half of the threads has columns from this distance on.
     Halves(u32),
@@ -352,7 +380,7 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// Returns the shape with a name; the distance of [`Shape::Halves`] is an operand.
-    pub(crate) fn by_name(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         Some(match name {
             "32x32b" => Shape::Lanes32Bits32,
             "16x64b" => Shape::Lanes16Bits64,
@@ -364,7 +392,7 @@ impl Shape {
     }
 
     /// Returns the registers of a thread for one repetition.
-    pub(crate) fn registers(self) -> usize {
+    pub fn registers(self) -> usize {
         match self {
             Shape::Lanes16Bits128 => 2,
             Shape::Lanes16Bits256 => 4,
@@ -373,7 +401,7 @@ impl Shape {
     }
 
     /// Returns the lanes that it covers.
-    pub(crate) fn lanes(self) -> u32 {
+    pub fn lanes(self) -> u32 {
         match self {
             Shape::Lanes32Bits32 => 32,
             _ => 16,
@@ -381,7 +409,7 @@ impl Shape {
     }
 
     /// Returns the lane and the column, from those of the address on, of a register of a thread.
-    pub(crate) fn cell(self, register: u32, thread: u32) -> (u32, u32) {
+    pub fn cell(self, register: u32, thread: u32) -> (u32, u32) {
         let (eighth, rest) = (thread / 4, thread % 4);
         match self {
             Shape::Lanes32Bits32 => (thread, register),

@@ -1,6 +1,6 @@
 //! Operands of `wgmma` products: matrix descriptors of shared memory with the addresses that they mean (PTX
 //! ISA, 9.7.15.5; the canonical layouts are those of CuTe's `mma_sm90_desc.hpp`), and the part of a product
-//! that one warp computes. The executors of PTX and of machine code share it.
+//! that one warp computes. The executors of PTX and of SASS share it.
 
 use gpu_arithmetic::Lanes;
 use gpu_arithmetic::mma::{Element, Mma};
@@ -74,7 +74,7 @@ impl Descriptor {
     ///
     /// # Errors
     /// A field that is not valid.
-    pub(crate) fn decode_tensor_core(bits: u64) -> Result<Self, String> {
+    pub fn decode_tensor_core(bits: u64) -> Result<Self, String> {
         if bits >> 46 & 7 != 1 {
             return Err("has no 0b001 in bits 46 to 48".to_owned());
         }
@@ -96,7 +96,8 @@ impl Descriptor {
     }
 
     /// Returns the address of chunk `chunk` (0 or 1) of a row of A or column of B, stored along K.
-    pub(crate) fn along_k(&self, row: u32, chunk: u32) -> u32 {
+    #[must_use]
+    pub fn along_k(&self, row: u32, chunk: u32) -> u32 {
         let (group, within) = (row / 8, row % 8);
         let offset = match self.swizzle {
             Swizzle::None => within * CHUNK_BYTES + group * self.stride + chunk * self.leading,

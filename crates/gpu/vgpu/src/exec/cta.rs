@@ -21,7 +21,7 @@ use super::rounding::Rounding;
 use super::selection::DeferredReads;
 use super::shadow_values::ShadowWord;
 use super::stop::{Assertion, Halt, Stop};
-use super::tensor_memory::{CELLS, TensorMemory};
+use super::tensor_memory::TensorMemory;
 use super::trace::BlockTrace;
 use super::warp::{Warp, filled};
 use super::watch::{AccessRecorder, BlockAccesses, Watch};
@@ -36,6 +36,7 @@ use crate::hazard::shadow::BlockShadow;
 use crate::hazard::sync::Variable;
 use crate::lower::program::Program;
 use crate::memory::{Allocation, GlobalMemory};
+use crate::tensor_core::CELLS;
 
 /// State shared by all blocks of a launch.
 pub(super) struct Context<'a> {

@@ -9,13 +9,13 @@ use super::bulk_stores::BulkSource;
 use super::cta::Cta;
 use super::phases::Delivery;
 use super::stop::{Halt, Stop};
-use super::tensor_memory::{CellFindings, Region, TensorAddress, cell};
+use super::tensor_memory::{CellFindings, Region};
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Address, NONE, TensorMemoryOp, TensorProduct, TensorSource};
-use crate::tensor_core::{Form, Operand};
+use crate::tensor_core::{Form, Operand, Scales, Target, cell};
 use crate::warpgroup::Step;
 
 /// Products and copies that a thread has issued.
@@ -139,7 +139,7 @@ impl Cta<'_> {
         let mut scales = [Vec::new(), Vec::new()];
         if let Some(places) = &m.scales {
             for (side, count) in [rows, form.n].into_iter().enumerate() {
-                let scale = ScaleVector {
+                let scale = Scales {
                     at: self.tensor_address(w, &places[side], lane),
                     rows: count,
                     byte: form.scale_bytes[side],
@@ -151,16 +151,6 @@ impl Cta<'_> {
         let [scale_a, scale_b] = scales;
         let left = Operand::new(form.a, &a, scale_a);
         let right = Operand::new(form.b, columns, scale_b);
-        let d = self.tensor_address(w, &m.d, lane);
-        let (lanes, width) = form.extent(m.blocks);
-        let region = Region {
-            rank,
-            lanes: d.lane..d.lane + lanes,
-            columns: d.column..d.column + width,
-        };
-        if !self.has_cells(issue.thread, &region) {
-            return;
-        }
         let adds = match m.adds {
             NONE => !m.adds_negated,
             row => (w.regs.preds[row as usize] >> lane & 1 == 1) != m.adds_negated,
@@ -171,71 +161,21 @@ impl Cta<'_> {
             .iter()
             .skip(number * m.disabled.len() / issue.ranks.len());
         let target = Target {
-            region,
+            at: self.tensor_address(w, &m.d, lane),
+            blocks: m.blocks,
             adds,
             shift: m.shift,
             disabled: masks.map(|row| w.regs.r32[*row as usize][lane]).collect(),
-            blocks: m.blocks,
         };
-        self.write_product(issue, form, &target, [&left, &right]);
-    }
-
-    /// Adds a product to the cells of one block.
-    fn write_product(
-        &mut self,
-        issue: &Issue,
-        form: &Form,
-        target: &Target,
-        [left, right]: [&Operand; 2],
-    ) {
-        let Region {
-            rank,
-            lanes,
-            columns,
-        } = target.region.clone();
-        let rows = form.m / target.blocks;
-        let place = |row: u32, n: u32| {
-            let (lane, column) = form.cell(target.blocks, row, n);
-            (lanes.start + lane, columns.start + column)
-        };
-        let enabled = |lane: u32| {
-            let word = target
-                .disabled
-                .get(lane as usize / 32)
-                .copied()
-                .unwrap_or_default();
-            word >> (lane % 32) & 1 == 0
-        };
-        let written: Vec<(u32, Vec<(u32, u32)>)> = (0..rows)
-            .map(|row| (row, (0..form.n).map(|n| place(row, n)).collect::<Vec<_>>()))
-            .filter(|(_, cells)| cells.first().is_some_and(|(lane, _)| enabled(*lane)))
-            .collect();
-        let cells = written.iter().flat_map(|(_, cells)| cells.iter().copied());
-        self.write_cells(issue, rank, cells, target.adds);
-        for (row, cells) in written {
-            let memory = &mut self.tensor[rank];
-            let mut values: Vec<u32> = cells
-                .iter()
-                .map(|(lane, column)| {
-                    if target.adds {
-                        memory.words[cell(*lane, *column)]
-                    } else {
-                        0
-                    }
-                })
-                .collect();
-            if target.shift > 0 {
-                let factor = (-(target.shift as f32)).exp2();
-                values
-                    .iter_mut()
-                    .for_each(|v| *v = (f32::from_bits(*v) * factor).to_bits());
-            }
-            form.accumulate(left, right, row as usize, &mut values);
-            for ((lane, column), value) in cells.iter().zip(values) {
-                memory.words[cell(*lane, *column)] = value;
-            }
+        let region = Region::new(rank, target.extent(form));
+        if !self.has_cells(issue.thread, &region) {
+            return;
         }
-        self.note_region(issue.thread, target.region.clone());
+        let rows = target.rows(form);
+        let cells = rows.iter().flat_map(|(_, cells)| cells.iter().copied());
+        self.write_cells(issue, rank, cells, adds);
+        target.write(form, [&left, &right], &rows, &mut self.tensor[rank].words);
+        self.note_region(issue.thread, region);
     }
 
     /// Checks and records a write of a product or copy to cells of a block, which `adds` to them or not.
@@ -294,9 +234,7 @@ impl Cta<'_> {
         let TensorMemoryOp::Fill {
             at,
             descriptor,
-            lanes: rows,
-            bytes,
-            copies,
+            fill,
             blocks,
         } = op
         else {
@@ -306,37 +244,17 @@ impl Cta<'_> {
             let Some(issue) = self.issue(w, lane, *blocks) else {
                 continue;
             };
-            let TensorAddress {
-                lane: first,
-                column,
-            } = self.tensor_address(w, at, lane);
+            let at = self.tensor_address(w, at, lane);
             let bits = w.regs.r64[*descriptor as usize][lane];
-            let words = bytes / 4;
             for rank in issue.ranks.clone() {
-                // A step has 32 bytes; narrower rows are the first half of one.
-                let steps = self.matrix_rows(&issue, rank, bits, *rows, *bytes);
-                for quarters in copies {
-                    let place = |row: u32| match rows {
-                        128 => first + row,
-                        _ => first + quarters[row as usize / 32 % 2] * 32 + row % 32,
-                    };
-                    let region = Region {
-                        rank,
-                        lanes: place(0)..place(rows - 1) + 1,
-                        columns: column..column + words,
-                    };
+                let steps = self.matrix_rows(&issue, rank, bits, fill);
+                for copy in fill.copies {
+                    let region = Region::new(rank, fill.extent(at, *copy));
                     if !self.has_cells(issue.thread, &region) {
                         continue;
                     }
-                    let cells = (0..*rows)
-                        .flat_map(|row| (0..words).map(move |n| (place(row), column + n)));
-                    self.write_cells(&issue, rank, cells.clone(), false);
-                    let values = steps
-                        .iter()
-                        .flat_map(|step| step.iter().take(words as usize));
-                    for ((lane, column), value) in cells.zip(values) {
-                        self.tensor[rank].words[cell(lane, column)] = *value;
-                    }
+                    self.write_cells(&issue, rank, fill.cells(at, *copy), false);
+                    fill.write(at, *copy, &steps, &mut self.tensor[rank].words);
                     self.note_region(issue.thread, region);
                 }
             }
@@ -404,23 +322,4 @@ impl Cta<'_> {
         events.push(event);
         events.clone()
     }
-}
-
-/// Scales of rows, in tensor memory.
-pub(super) struct ScaleVector {
-    pub(super) at: TensorAddress,
-    pub(super) rows: u32,
-    /// First byte in a word.
-    pub(super) byte: u32,
-    /// Scales of a row.
-    pub(super) each: usize,
-}
-
-/// Cells that a product writes, and how.
-struct Target {
-    region: Region,
-    adds: bool,
-    shift: u32,
-    disabled: Vec<u32>,
-    blocks: u32,
 }

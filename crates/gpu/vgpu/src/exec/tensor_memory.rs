@@ -14,11 +14,8 @@ use crate::hazard::report::Location;
 use crate::hazard::shadow::Conflict;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Address, NONE, Op, TensorMemoryOp, TensorTransfer};
-use crate::tensor_core::{COLUMNS, LANES};
+use crate::tensor_core::{CELLS, COLUMNS, LANES, Shape, TensorAddress, cell};
 use std::ops::Range;
-
-/// Cells of a block.
-pub(super) const CELLS: usize = (LANES * COLUMNS) as usize;
 
 /// Smallest allocation, columns.
 const LEAST_COLUMNS: u32 = 32;
@@ -34,25 +31,22 @@ pub(super) struct Region {
     pub(super) columns: Range<u32>,
 }
 
-/// Returns the index of a cell of a block.
-pub(super) fn cell(lane: u32, column: u32) -> usize {
-    (lane * COLUMNS + column) as usize
-}
-
 impl Region {
+    /// Creates the region of some lanes and columns of a block.
+    pub(super) fn new(rank: usize, (lanes, columns): (Range<u32>, Range<u32>)) -> Self {
+        Self {
+            rank,
+            lanes,
+            columns,
+        }
+    }
+
     /// Iterates over lanes and columns.
     pub(super) fn cells(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let columns = self.columns.clone();
         let lanes = self.lanes.clone();
         lanes.flat_map(move |lane| columns.clone().map(move |column| (lane, column)))
     }
-}
-
-/// Address in tensor memory: of the first lane and column of a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TensorAddress {
-    pub(super) lane: u32,
-    pub(super) column: u32,
 }
 
 /// The first findings of an access to several cells, which is reported once.
@@ -161,11 +155,7 @@ impl Cta<'_> {
 
     /// Returns the address of an operand: its lane and column.
     pub(super) fn tensor_address(&self, w: &Warp, at: &Address, lane: usize) -> TensorAddress {
-        let address = (w.value(at.base, lane) as u32).wrapping_add(at.offset as u32);
-        TensorAddress {
-            lane: address >> 16,
-            column: address & 0xffff,
-        }
+        TensorAddress::decode((w.value(at.base, lane) as u32).wrapping_add(at.offset as u32))
     }
 
     fn tensor_allocate(&mut self, w: &mut Warp, at: &Address, columns: u32) -> bool {
@@ -332,7 +322,7 @@ impl Cta<'_> {
             column + from * wide..column + end * wide
         };
         let parts = match t.shape {
-            crate::tensor_core::Shape::Halves(distance) => {
+            Shape::Halves(distance) => {
                 vec![columns(0, [0, 0]), columns(distance, [16, 16])]
             }
             _ => vec![columns(0, [30, 31])],
@@ -348,16 +338,9 @@ impl Cta<'_> {
     }
 
     /// Returns the cell of each register of each thread of a transfer.
-    fn transfer_cells(&self, w: &Warp, t: &TensorTransfer) -> Vec<[usize; 32]> {
-        let TensorAddress { lane, column } = self.tensor_address(w, &t.at, 0);
-        let wide = 1 + u32::from(t.packed);
-        let of = |register: u32| {
-            std::array::from_fn(|thread| {
-                let (row, at) = t.shape.cell(register, thread as u32);
-                cell(lane + row, column + at * wide)
-            })
-        };
-        (0..t.data.len() as u32).map(of).collect()
+    fn transfer_cells(&self, w: &Warp, t: &TensorTransfer) -> Vec<[(u32, u32); 32]> {
+        let at = self.tensor_address(w, &t.at, 0);
+        t.shape.cells(at, t.data.len() as u32, t.packed)
     }
 
     fn tensor_load(&mut self, w: &mut Warp, t: &TensorTransfer) {
@@ -375,10 +358,7 @@ impl Cta<'_> {
         let cells = self.transfer_cells(w, t);
         let words = &self.own_tensor_memory(w).words;
         for (row, cells) in t.data.iter().zip(cells) {
-            w.regs.r32[*row as usize] = cells.map(|cell| match t.packed {
-                true => words[cell] & 0xffff | words[cell + 1] << 16,
-                false => words[cell],
-            });
+            w.regs.r32[*row as usize] = cells.map(|cell| Shape::load(cell, t.packed, words));
         }
         self.begin_load(w, &t.fragments);
     }
@@ -399,15 +379,11 @@ impl Cta<'_> {
         let cells = self.transfer_cells(w, t);
         let memory = self.own_tensor_memory(w);
         for (row, cells) in t.data.iter().zip(cells) {
-            for (value, cell) in w.regs.r32[*row as usize].into_iter().zip(cells) {
-                let parts = match t.packed {
-                    true => [(cell, value & 0xffff), (cell + 1, value >> 16)],
-                    false => [(cell, value); 2],
-                };
-                for (cell, value) in parts {
-                    memory.words[cell] = value;
-                    memory.written[cell] = true;
-                    memory.products[cell] = (0, 0);
+            for (value, (lane, column)) in w.regs.r32[*row as usize].into_iter().zip(cells) {
+                Shape::store((lane, column), t.packed, value, &mut memory.words);
+                for at in column..=column + u32::from(t.packed) {
+                    memory.written[cell(lane, at)] = true;
+                    memory.products[cell(lane, at)] = (0, 0);
                 }
             }
         }

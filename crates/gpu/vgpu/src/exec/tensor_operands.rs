@@ -3,9 +3,9 @@
 
 use super::access::Touch;
 use super::cta::Cta;
-use super::tensor_core::{Issue, ScaleVector};
-use super::tensor_memory::{CellFindings, Region, TensorAddress, cell};
-use crate::tensor_core::{Form, Side};
+use super::tensor_core::Issue;
+use super::tensor_memory::{CellFindings, Region};
+use crate::tensor_core::{Fill, Form, Scales, Side, TensorAddress, cell};
 use crate::warpgroup::{Descriptor, Step};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -77,22 +77,15 @@ impl Cta<'_> {
         blocks: u32,
     ) -> Vec<Step> {
         let rows = form.m / blocks;
-        // A has the lanes that D has in one block.
-        let lane = |row| at.lane + form.cell(1, row, 0).0;
-        let columns = at.column..at.column + 8;
-        let region = Region {
-            rank,
-            lanes: at.lane..lane(rows - 1) + 1,
-            columns: columns.clone(),
-        };
+        let region = Region::new(rank, form.left_extent(at, blocks));
         if !self.has_cells(issue.thread, &region) {
             return vec![[0; 8]; rows as usize];
         }
+        let columns = region.columns;
+        let lane = |row| form.left_lane(at, row);
         let cells = |row| columns.clone().map(move |column| (lane(row), column));
         self.read_cells(issue, rank, (0..rows).flat_map(cells));
-        let words = &self.tensor[rank].words;
-        let step = |row| std::array::from_fn(|n| words[cell(lane(row), at.column + n as u32)]);
-        (0..rows).map(step).collect()
+        form.left_steps(at, blocks, &self.tensor[rank].words)
     }
 
     /// Checks reads of a product from cells of a block.
@@ -115,51 +108,37 @@ impl Cta<'_> {
         self.report_cells(issue.thread, false, &findings);
     }
 
-    /// Reads the scales of some rows of a block: those of 32 rows are in one column, a word each, the same in
-    /// all quarters of the lanes.
+    /// Reads the scales of some rows of a block.
     pub(super) fn scales(
         &mut self,
         issue: &Issue,
         rank: usize,
         form: &Form,
-        scale: &ScaleVector,
+        scales: &Scales,
     ) -> Vec<f32> {
-        let TensorAddress { lane, column } = scale.at;
-        let (rows, each) = (scale.rows, scale.each);
-        let region = Region {
-            rank,
-            lanes: lane..lane + rows.min(32),
-            columns: column..column + rows.div_ceil(32),
-        };
+        let region = Region::new(rank, scales.extent());
         if !self.has_cells(issue.thread, &region) {
-            return vec![1.0; rows as usize * each];
+            return vec![1.0; scales.rows as usize * scales.each];
         }
         self.read_cells(issue, rank, region.cells());
-        let words = &self.tensor[rank].words;
-        let code = |row: u32, n: usize| {
-            let word = words[cell(lane + row % 32, column + row / 32)];
-            (word >> (8 * ((scale.byte + n as u32) % 4))) as u8
-        };
-        let codes = (0..rows).flat_map(|row| (0..each).map(move |n| (row, n)));
-        codes.map(|(row, n)| form.scale(code(row, n))).collect()
+        scales.read(form, &self.tensor[rank].words)
     }
 
-    /// Reads rows of 16 or 32 bytes.
+    /// Reads the rows of a copy.
     pub(super) fn matrix_rows(
         &mut self,
         issue: &Issue,
         rank: usize,
         bits: u64,
-        rows: u32,
-        bytes: u32,
+        fill: &Fill,
     ) -> Vec<Step> {
-        let mut steps = vec![[0; 8]; rows as usize];
+        let mut steps = vec![[0; 8]; fill.rows as usize];
         let Some(from) = self.matrix_descriptor(issue, bits) else {
             return steps;
         };
         let mut read = BTreeSet::new();
         for (row, step) in (0..).zip(&mut steps) {
-            for (chunk, words) in (0..bytes / 16).zip(step.chunks_exact_mut(4)) {
+            for (chunk, words) in (0..fill.bytes / 16).zip(step.chunks_exact_mut(4)) {
                 let (found, first) =
                     self.descriptor_chunk(issue.thread, rank, from.along_k(row, chunk));
                 words.copy_from_slice(&found);

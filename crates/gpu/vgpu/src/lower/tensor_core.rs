@@ -4,7 +4,7 @@ use super::program::{Area, NONE, Op, TensorMemoryOp, TensorProduct, TensorSource
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
-use crate::tensor_core::{ProductKind, Shape};
+use crate::tensor_core::{Fill, ProductKind, Shape};
 use ptx::ast::{Instruction, Operand};
 
 impl<'a> Lower<'a> {
@@ -123,7 +123,7 @@ impl<'a> Lower<'a> {
         }) {
             return Err(Fail::Unsupported("with a conversion"));
         }
-        let (lanes, bytes) = match () {
+        let (rows, bytes) = match () {
             () if has("128x256b") => (128, 32),
             () if has("128x128b") => (128, 16),
             () if has("4x256b") => (4, 32),
@@ -131,12 +131,11 @@ impl<'a> Lower<'a> {
             () if has("32x128b") => (32, 16),
             () => return Err(Fail::Unsupported("this shape")),
         };
-        // Lanes, in 32s, at which copies of the first and of the second 32 rows begin.
         let copies = match () {
-            () if has("warpx4") => vec![[0, 0], [1, 1], [2, 2], [3, 3]],
-            () if has("warpx2::02_13") => vec![[0, 1], [2, 3]],
-            () if has("warpx2::01_23") => vec![[0, 2], [1, 3]],
-            () => vec![[0, 1]],
+            () if has("warpx4") => Fill::ALL_QUARTERS,
+            () if has("warpx2::02_13") => Fill::ALTERNATING,
+            () if has("warpx2::01_23") => Fill::PAIRS,
+            () => Fill::ONCE,
         };
         let [at, descriptor, ..] = i.operands.as_slice() else {
             return Err(Fail::Operand(
@@ -146,9 +145,11 @@ impl<'a> Lower<'a> {
         Ok(TensorMemoryOp::Fill {
             at: self.address(at, Area::Shared)?,
             descriptor: self.source(descriptor, Kind::R64)?,
-            lanes,
-            bytes,
-            copies,
+            fill: Fill {
+                rows,
+                bytes,
+                copies,
+            },
             blocks: blocks(m)?,
         })
     }

@@ -1,7 +1,7 @@
 //! Operations on tensor memory.
 
 use super::Address;
-use crate::tensor_core::{ProductKind, Shape};
+use crate::tensor_core::{Fill, ProductKind, Shape};
 
 /// `tcgen05`. An address of tensor memory has no state space: only its base and offset count.
 #[derive(Debug, Clone)]
@@ -26,10 +26,7 @@ pub(crate) enum TensorMemoryOp {
         at: Address,
         /// Row of the descriptor.
         descriptor: u32,
-        lanes: u32,
-        bytes: u32,
-        /// By copy: the quarters of the lanes that take the first and the second 32 rows.
-        copies: Vec<[u32; 2]>,
+        fill: Fill,
         /// Blocks of `.cta_group`.
         blocks: u32,
     },

@@ -1,0 +1,281 @@
+//! Cells of the tensor memory of a block: what products, copies and transfers read and write there.
+
+use super::{COLUMNS, Form, LANES, Operand, Shape};
+use crate::warpgroup::Step;
+use std::ops::Range;
+
+/// Cells of a block.
+pub const CELLS: usize = (LANES * COLUMNS) as usize;
+
+/// Words that a step along K has in tensor memory.
+const STEP_COLUMNS: u32 = 8;
+
+/// Returns the index of a cell of a block.
+#[must_use]
+pub fn cell(lane: u32, column: u32) -> usize {
+    (lane * COLUMNS + column) as usize
+}
+
+/// Address in tensor memory: of the first lane and column of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TensorAddress {
+    /// The lane.
+    pub lane: u32,
+    /// The column.
+    pub column: u32,
+}
+
+impl TensorAddress {
+    /// Decodes the 32 bits of an address.
+    #[must_use]
+    pub fn decode(address: u32) -> Self {
+        Self {
+            lane: address >> 16,
+            column: address & 0xffff,
+        }
+    }
+}
+
+/// Scales of rows. Those of 32 rows are in one column, a word each, the same in all quarters of the lanes.
+#[derive(Debug, Clone, Copy)]
+pub struct Scales {
+    /// Address of the first.
+    pub at: TensorAddress,
+    /// Number of rows.
+    pub rows: u32,
+    /// First byte in a word.
+    pub byte: u32,
+    /// Scales of a row.
+    pub each: usize,
+}
+
+impl Scales {
+    /// Returns the lanes and columns that hold them.
+    #[must_use]
+    pub fn extent(&self) -> (Range<u32>, Range<u32>) {
+        let TensorAddress { lane, column } = self.at;
+        (
+            lane..lane + self.rows.min(32),
+            column..column + self.rows.div_ceil(32),
+        )
+    }
+
+    /// Reads the scales of each row from the cells of a block, which has all of [`Scales::extent`].
+    #[must_use]
+    pub fn read(&self, form: &Form, words: &[u32]) -> Vec<f32> {
+        let TensorAddress { lane, column } = self.at;
+        let code = |row: u32, n: usize| {
+            let word = read(words, lane + row % 32, column + row / 32);
+            (word >> (8 * ((self.byte + n as u32) % 4))) as u8
+        };
+        let codes = (0..self.rows).flat_map(|row| (0..self.each).map(move |n| (row, n)));
+        codes.map(|(row, n)| form.scale(code(row, n))).collect()
+    }
+}
+
+/// Cells of one block that a product writes, and how.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Address of the first.
+    pub at: TensorAddress,
+    /// Blocks that take part in the product.
+    pub blocks: u32,
+    /// The product is added to the cells.
+    pub adds: bool,
+    /// The cells are divided by two to this power first.
+    pub shift: u32,
+    /// Masks of lanes that are not written.
+    pub disabled: Vec<u32>,
+}
+
+/// A row of a product with the lane and column of each of its columns.
+pub type ProductRow = (u32, Vec<(u32, u32)>);
+
+impl Target {
+    /// Returns the lanes and columns that D covers.
+    #[must_use]
+    pub fn extent(&self, form: &Form) -> (Range<u32>, Range<u32>) {
+        let TensorAddress { lane, column } = self.at;
+        let (lanes, columns) = form.extent(self.blocks);
+        (lane..lane + lanes, column..column + columns)
+    }
+
+    /// Returns the rows that are written.
+    #[must_use]
+    pub fn rows(&self, form: &Form) -> Vec<ProductRow> {
+        let place = |row: u32, n: u32| {
+            let (lane, column) = form.cell(self.blocks, row, n);
+            (self.at.lane + lane, self.at.column + column)
+        };
+        let enabled = |lane: u32| {
+            let word = self.disabled.get(lane as usize / 32);
+            word.copied().unwrap_or_default() >> (lane % 32) & 1 == 0
+        };
+        (0..form.m / self.blocks)
+            .map(|row| (row, (0..form.n).map(|n| place(row, n)).collect::<Vec<_>>()))
+            .filter(|(_, cells)| cells.first().is_some_and(|(lane, _)| enabled(*lane)))
+            .collect()
+    }
+
+    /// Writes a product to rows of the cells of a block, which has all of [`Target::extent`].
+    pub fn write(
+        &self,
+        form: &Form,
+        [left, right]: [&Operand; 2],
+        rows: &[ProductRow],
+        words: &mut [u32],
+    ) {
+        let factor = (-(self.shift as f32)).exp2();
+        let before = |word: u32| match self.shift {
+            _ if !self.adds => 0,
+            0 => word,
+            _ => (f32::from_bits(word) * factor).to_bits(),
+        };
+        for (row, cells) in rows {
+            let old = cells.iter().map(|(lane, n)| read(words, *lane, *n));
+            let mut values: Vec<u32> = old.map(before).collect();
+            form.accumulate(left, right, *row as usize, &mut values);
+            for ((lane, column), value) in cells.iter().zip(values) {
+                write(words, *lane, *column, value);
+            }
+        }
+    }
+}
+
+impl Form {
+    /// Returns the lanes and columns of one step of the rows of A in the tensor memory of a block.
+    #[must_use]
+    pub fn left_extent(&self, at: TensorAddress, blocks: u32) -> (Range<u32>, Range<u32>) {
+        let last = self.left_lane(at, self.m / blocks - 1);
+        (at.lane..last + 1, at.column..at.column + STEP_COLUMNS)
+    }
+
+    /// Returns the lane of a row of A: that of D in one block.
+    #[must_use]
+    pub fn left_lane(&self, at: TensorAddress, row: u32) -> u32 {
+        at.lane + self.cell(1, row, 0).0
+    }
+
+    /// Reads one step of the rows of A from the cells of a block, which has all of [`Form::left_extent`].
+    #[must_use]
+    pub fn left_steps(&self, at: TensorAddress, blocks: u32, words: &[u32]) -> Vec<Step> {
+        let step = |row| {
+            let lane = self.left_lane(at, row);
+            std::array::from_fn(|n| read(words, lane, at.column + n as u32))
+        };
+        (0..self.m / blocks).map(step).collect()
+    }
+}
+
+/// Shape of `tcgen05.cp`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fill {
+    /// Rows in shared memory.
+    pub rows: u32,
+    /// Bytes of a row, 16 or 32.
+    pub bytes: u32,
+    /// By copy: the quarters of the lanes that take the first and the second 32 rows.
+    pub copies: &'static [[u32; 2]],
+}
+
+impl Fill {
+    /// One copy.
+    pub const ONCE: &'static [[u32; 2]] = &[[0, 1]];
+    /// `.warpx4`.
+    pub const ALL_QUARTERS: &'static [[u32; 2]] = &[[0, 0], [1, 1], [2, 2], [3, 3]];
+    /// `.warpx2::02_13`.
+    pub const ALTERNATING: &'static [[u32; 2]] = &[[0, 1], [2, 3]];
+    /// `.warpx2::01_23`.
+    pub const PAIRS: &'static [[u32; 2]] = &[[0, 2], [1, 3]];
+
+    /// Returns the lane of a row in a copy from the lane `first` on.
+    #[must_use]
+    pub fn lane(&self, first: u32, copy: [u32; 2], row: u32) -> u32 {
+        let [even, odd] = copy;
+        match self.rows {
+            128 => first + row,
+            _ => first + if row / 32 % 2 == 0 { even } else { odd } * 32 + row % 32,
+        }
+    }
+
+    /// Returns the lanes and columns of a copy.
+    #[must_use]
+    pub fn extent(&self, at: TensorAddress, copy: [u32; 2]) -> (Range<u32>, Range<u32>) {
+        let lane = |row| self.lane(at.lane, copy, row);
+        (
+            lane(0)..lane(self.rows - 1) + 1,
+            at.column..at.column + self.bytes / 4,
+        )
+    }
+
+    /// Iterates over the lanes and columns of a copy, by row.
+    pub fn cells(
+        &self,
+        at: TensorAddress,
+        copy: [u32; 2],
+    ) -> impl Iterator<Item = (u32, u32)> + Clone {
+        let words = self.bytes / 4;
+        let lanes: Vec<u32> = (0..self.rows)
+            .map(|row| self.lane(at.lane, copy, row))
+            .collect();
+        lanes
+            .into_iter()
+            .flat_map(move |lane| (0..words).map(move |n| (lane, at.column + n)))
+    }
+
+    /// Writes rows to the cells of a block, which has all of [`Fill::extent`].
+    pub fn write(&self, at: TensorAddress, copy: [u32; 2], rows: &[Step], words: &mut [u32]) {
+        let values = rows
+            .iter()
+            .flat_map(|step| step.iter().take(self.bytes as usize / 4));
+        for ((lane, column), value) in self.cells(at, copy).zip(values) {
+            write(words, lane, column, *value);
+        }
+    }
+}
+
+impl Shape {
+    /// Returns the lane and column of each register of each thread of a transfer. `packed`: a register has the
+    /// low halves of two columns.
+    #[must_use]
+    pub fn cells(self, at: TensorAddress, registers: u32, packed: bool) -> Vec<[(u32, u32); 32]> {
+        let wide = 1 + u32::from(packed);
+        let of = |register: u32| {
+            std::array::from_fn(|thread| {
+                let (lane, column) = self.cell(register, thread as u32);
+                (at.lane + lane, at.column + column * wide)
+            })
+        };
+        (0..registers).map(of).collect()
+    }
+
+    /// Reads the register of a thread whose first cell is this one.
+    #[must_use]
+    pub fn load((lane, column): (u32, u32), packed: bool, words: &[u32]) -> u32 {
+        let word = read(words, lane, column);
+        match packed {
+            true => word & 0xffff | read(words, lane, column + 1) << 16,
+            false => word,
+        }
+    }
+
+    /// Writes the register of a thread whose first cell is this one.
+    pub fn store((lane, column): (u32, u32), packed: bool, value: u32, words: &mut [u32]) {
+        if packed {
+            write(words, lane, column, value & 0xffff);
+            write(words, lane, column + 1, value >> 16);
+        } else {
+            write(words, lane, column, value);
+        }
+    }
+}
+
+fn read(words: &[u32], lane: u32, column: u32) -> u32 {
+    words.get(cell(lane, column)).copied().unwrap_or_default()
+}
+
+fn write(words: &mut [u32], lane: u32, column: u32, value: u32) {
+    if let Some(word) = words.get_mut(cell(lane, column)) {
+        *word = value;
+    }
+}
