@@ -368,10 +368,9 @@ impl Cta<'_> {
     /// Reports copies into a block by others for which it did not wait before its exit.
     pub(super) fn check_copies_at_exit(&mut self) {
         let mut late = Vec::new();
-        for (at, m) in &mut self.mbarriers.0 {
-            let flights = std::mem::take(&mut m.in_flight);
-            let foreign = flights.iter().filter_map(|f| Some((f.thread, f.foreign?)));
-            late.extend(foreign.map(|(thread, pc)| (*at, thread, pc)));
+        for (at, m) in std::mem::take(&mut self.mbarriers).0 {
+            let flights = m.in_flight.iter().filter(|f| !self.has_arrived(at, f));
+            late.extend(flights.filter_map(|f| Some((at, f.thread, f.foreign?))));
         }
         for (at, thread, pc) in late {
             let rank = self.context.cluster.rank_of_address(at.into());
@@ -445,6 +444,7 @@ impl Cta<'_> {
         // Copies of earlier phases have landed; those of the current phase are in flight.
         let there = |f: &mut Flight| f.delivered.is_some_and(|p| p < phase);
         let landed: Vec<Flight> = m.in_flight.extract_if(.., there).collect();
+        self.note_awaited(at, &landed);
         let races = self.context.checks.races;
         if let Some(last) = landed.last().filter(|_| races) {
             // Only those see the bytes who wait for the phase: not the thread that copies, nor those

@@ -7,7 +7,7 @@
 use super::access::Touch;
 use super::bulk_stores::BulkSource;
 use super::cta::Cta;
-use super::phases::Delivery;
+use super::phases::{Delivery, Flight};
 use super::stop::{Halt, Stop};
 use super::tensor_memory::{CellFindings, Region};
 use super::transfer::lanes;
@@ -29,6 +29,8 @@ pub(super) struct Issued {
     pub(super) sources: Vec<BulkSource>,
     /// By agent: the last segment at which it got some of them.
     events: Vec<(usize, u32)>,
+    /// By block: the number up to which it has waited for them.
+    awaited: Vec<(usize, u32)>,
 }
 
 /// A product or copy of one thread.
@@ -46,6 +48,7 @@ impl Issued {
         self.regions.clear();
         self.sources.clear();
         self.events.clear();
+        self.awaited.clear();
     }
 }
 
@@ -296,6 +299,27 @@ impl Cta<'_> {
                 self.bulk_done(at as u32, done);
             }
         }
+    }
+
+    /// Records that the block of an object has waited for the commits among some signals.
+    pub(super) fn note_awaited(&mut self, at: u32, landed: &[Flight]) {
+        let rank = self.context.cluster.rank_of_address(at.into());
+        for flight in landed {
+            let Some(number) = flight.commits else {
+                continue;
+            };
+            let awaited = &mut self.threads[flight.thread].issued.awaited;
+            awaited.retain(|(by, until)| *by != rank || *until > number);
+            awaited.push((rank, number));
+        }
+    }
+
+    /// Reports whether a commit has arrived at an object whose block did not wait there: it has waited for a
+    /// later commit of the thread.
+    pub(super) fn has_arrived(&self, at: u32, flight: &Flight) -> bool {
+        let rank = self.context.cluster.rank_of_address(at.into());
+        let mut awaited = self.threads[flight.thread].issued.awaited.iter();
+        awaited.any(|(by, until)| *by == rank && flight.commits.is_some_and(|n| n <= *until))
     }
 
     /// Hands the products and copies of a thread up to a number to those who wait for a phase; returns all
