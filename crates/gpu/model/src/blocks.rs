@@ -36,6 +36,21 @@ pub(super) fn trace_beginnings(
     Ok(launch(module, memory, arch, &launched)?.traces)
 }
 
+/// Returns the block that issues the products of the pair of a block: that of the even rank in the cluster.
+pub(super) fn first_of_pair(module: &Module, launch: &Launch, block: u64) -> u64 {
+    let Some([a, b, _]) = module.cluster_of(launch).map(|shape| shape.map(u64::from)) else {
+        return block;
+    };
+    let [x, y, _] = launch.grid.map(u64::from);
+    let at = [block % x % a, block / x % y % b];
+    match (a, at) {
+        _ if (at[0] + a * at[1]).is_multiple_of(2) => block,
+        // A pair of one column of blocks is in neighbouring rows.
+        (1, _) => block.saturating_sub(x),
+        _ => block.saturating_sub(1),
+    }
+}
+
 /// Returns the number of blocks of a cluster of a launch, 1 without clusters.
 pub(super) fn cluster_blocks(module: &Module, launch: &Launch) -> u32 {
     let cluster = module.cluster_of(launch);

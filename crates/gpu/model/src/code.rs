@@ -87,6 +87,21 @@ pub(super) struct Instr {
     pub(super) products_left: Option<u8>,
     /// A bulk copy.
     pub(super) bulk: Option<Bulk>,
+    /// An operation of tensor memory.
+    pub(super) tensor_core: Option<TensorCore>,
+}
+
+/// Operation of tensor memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TensorCore {
+    /// A product of this many elements along K, whose rows and columns the trace has.
+    Product { matrix: Matrix, depth: u32 },
+    /// A copy from shared memory.
+    Copy,
+    /// An allocation of columns, which the trace has.
+    Allocate,
+    /// A load or store of registers.
+    Transfer { registers: u32, stores: bool },
 }
 
 /// Direction of a bulk copy.
@@ -169,6 +184,7 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         group: None,
         products_left: None,
         bulk: None,
+        tensor_core: None,
     };
     let Ok(known) = decoded else {
         return bare;
@@ -189,6 +205,7 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         group: group_product(known),
         products_left: products_left(known),
         bulk: bulk(known),
+        tensor_core: tensor_core(known),
         ..bare
     }
 }
@@ -299,6 +316,40 @@ fn bulk(known: &Instruction) -> Option<Bulk> {
         "UBLKCP" => Some(Bulk::Store),
         _ => None,
     }
+}
+
+/// Returns the operation of tensor memory. A row of every type has 32 bytes in one step.
+fn tensor_core(known: &Instruction) -> Option<TensorCore> {
+    let product = |matrix, depth| Some(TensorCore::Product { matrix, depth });
+    match known.opcode {
+        // `tf32` has half of the elements, at half of the rate.
+        "UTCHMMA" => product(Matrix::F16, 16),
+        "UTCIMMA" => product(Matrix::Int, 32),
+        // Elements of 4 bits are twice as many, at twice the rate.
+        "UTCQMMA" | "UTCOMMA" => product(Matrix::F8, 32),
+        "UTCCP" => Some(TensorCore::Copy),
+        "UTCATOMSWS" if known.has("FIND_AND_SET") => Some(TensorCore::Allocate),
+        "LDTM" | "STTM" => {
+            let number = |m: &&str| m.strip_prefix('x')?.parse().ok();
+            let repeats: u32 = known.modifiers.iter().find_map(number).unwrap_or(1);
+            let each = match () {
+                () if known.has("16dp128bit") => 2,
+                () if known.has("16dp256bit") => 4,
+                () => 1,
+            };
+            Some(TensorCore::Transfer {
+                registers: repeats * each,
+                stores: known.opcode == "STTM",
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Reports whether pairs of blocks multiply together.
+pub(super) fn has_pairs(kernel: &[Result<Instruction, Unknown>]) -> bool {
+    let mut known = kernel.iter().flatten();
+    known.any(|i| i.unit == Unit::Tensor && i.has("2CTA"))
 }
 
 /// Returns the product of a warp-group, by its shape such as `64x128x16`.

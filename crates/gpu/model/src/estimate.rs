@@ -1,14 +1,17 @@
 //! Extrapolation from the replay of one multiprocessor to the time of a launch.
 
-use super::code::{self, Instr, UNITS};
+use super::clock;
+use super::code::{self, Instr, TensorCore, UNITS};
 use super::memory::{self, Neighbourhood, Traffic};
 use super::sample::{Imbalance, Traces};
-use super::sm::{L2_PORT_RATE, Outcome, Sm, Tally, Work};
+use super::sm::{Outcome, Sm, Tally, Work};
 use super::units::Rates;
 use sass::Unit;
 use sass_machine::Machine;
 use vgpu::Arch;
 use vgpu::counters::Counters;
+use vgpu::exec::trace::{BlockTrace, Target};
+use vgpu::tensor_core::COLUMNS;
 
 /// Resource shape of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +85,8 @@ pub fn estimate(
     let code = code::code(machine.code());
     let (products_of_groups, waiting) = code::serialized_products(machine.code());
     traces.main.warps.retain(|warp| !warp.runs.is_empty());
-    let resident = resident_blocks(arch, shape.threads, shape.registers, shape.shared_bytes);
+    let resident = resident_blocks(arch, shape.threads, shape.registers, shape.shared_bytes)
+        .min(tensor_memory_blocks(&code, &traces.main));
     if resident == 0 || traces.main.warps.is_empty() {
         return None;
     }
@@ -101,14 +105,8 @@ pub fn estimate(
     let mut traffic = around.traffic(arch, shape.grid, together, asked, kept, traces.allocated);
     let threads = together as f64 * f64::from(shape.threads);
     traffic.local_hit_share = memory::local_hit_share(arch, &code, threads);
-    let products = code.iter().any(|instr| instr.unit == Unit::Tensor);
-    let mhz = if products {
-        arch.tensor_mhz
-    } else {
-        arch.boost_mhz
-    };
-    let clock = f64::from(mhz) * 1e6;
-    let work = Work {
+    let mut mhz = clock::first_mhz(arch, &code);
+    let mut work = Work {
         arch,
         code: &code,
         trace: &traces.main,
@@ -117,17 +115,25 @@ pub fn estimate(
         blocks: mine as usize,
         budget: MAX_REPLAYED_INSTRUCTIONS,
         l1_bytes,
-        l2_rate: (f64::from(arch.l2_bytes_per_clock) / active).min(L2_PORT_RATE),
-        dram_rate: arch.dram_gb_s * 1e9 / clock / active,
+        l2_port_rate: 0.0,
+        l2_rate: 0.0,
+        dram_rate: 0.0,
         first_miss: traffic.first_miss,
         cold: traffic.cold,
         write_cost: f64::from(arch.dram_write_pct) / 100.0,
         local_hit_share: traffic.local_hit_share,
     };
-    let outcome = Sm::new(&work).run();
-    let cycles = with_heaviest(&outcome, &work, mine as f64, imbalance);
+    let (mut outcome, mut cycles) = replay(&mut work, mhz, mine as f64, imbalance);
+    for _ in 1..clock::MAX_REPLAYS {
+        let device = blocks as f64 * imbalance.mean;
+        let Some(next) = clock::lower_mhz(&work, &outcome, mhz, device, cycles) else {
+            break;
+        };
+        mhz = next;
+        (outcome, cycles) = replay(&mut work, mhz, mine as f64, imbalance);
+    }
     let floor = compute_floor(arch, &code, &traces.counters, blocks, &traffic);
-    let modelled = cycles / clock * 1e6;
+    let modelled = cycles / mhz;
     let warps = f64::from(shape.threads.div_ceil(32)) * here as f64;
     let mut estimate = Estimate {
         cycles,
@@ -150,6 +156,14 @@ pub fn estimate(
     estimate.bound = estimate.limit(arch);
     estimate.doubts = list_doubts(&estimate, &traces);
     Some(estimate)
+}
+
+/// Replays the blocks of a multiprocessor at a clock, MHz, and returns the cycles of all of them.
+fn replay(work: &mut Work<'_>, mhz: f64, mine: f64, imbalance: Imbalance) -> (Outcome, f64) {
+    work.set_clock(mhz);
+    let outcome = Sm::new(work).run();
+    let cycles = with_heaviest(&outcome, work, mine, imbalance);
+    (outcome, cycles)
 }
 
 /// Lists known weaknesses of the model that apply to this launch.
@@ -224,6 +238,22 @@ pub fn resident_blocks(arch: &Arch, threads: u32, registers: u32, shared_bytes: 
         .min(by_registers)
         .min(by_shared)
         .min(arch.max_blocks_per_sm)
+}
+
+/// Returns the number of blocks whose allocations fit in the tensor memory of a multiprocessor.
+fn tensor_memory_blocks(code: &[Instr], trace: &BlockTrace) -> u32 {
+    let accesses = trace.warps.iter().flat_map(|warp| &warp.accesses);
+    let columns = accesses.filter_map(|access| match access.target {
+        Target::TensorCore { columns, .. } => {
+            let instr = code.get(access.pc as usize)?;
+            (instr.tensor_core == Some(TensorCore::Allocate)).then_some(columns)
+        }
+        _ => None,
+    });
+    match columns.sum::<u32>() {
+        0 => u32::MAX,
+        columns => (COLUMNS / columns).max(1),
+    }
 }
 
 /// Computes the roofline lower bound: arithmetic and memory at their peak rates.

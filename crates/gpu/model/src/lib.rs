@@ -13,6 +13,7 @@
 
 mod blocks;
 mod cache;
+mod clock;
 mod code;
 mod cursor;
 mod dependence;

@@ -6,8 +6,8 @@
 //! block nearest to their mean, and scales its work to the mean. The addresses of the first loads
 //! of some blocks show the bytes that concurrent blocks share.
 
-use super::blocks::{cluster_blocks, launch_blocks, trace_beginnings};
-use super::code::{UNITS, executed};
+use super::blocks::{cluster_blocks, first_of_pair, launch_blocks, trace_beginnings};
+use super::code::{UNITS, executed, has_pairs};
 use super::dependence::find_deciding_buffers;
 use super::handed_on::HandedOn;
 use super::long::{BEGINNING_INSTRUCTIONS, extrapolate_long};
@@ -143,7 +143,10 @@ pub fn trace(
     // The launch itself reports a grid without blocks as an error.
     let [x, y, _] = template.grid.map(|extent| u64::from(extent.max(1)));
     let state = HandedOn::save(module, memory);
-    let (chosen, imbalance) = representative(module, memory, arch, template, &state)?;
+    let (mut chosen, imbalance) = representative(module, memory, arch, template, &state)?;
+    if has_pairs(machine.code()) {
+        chosen = first_of_pair(module, template, chosen);
+    }
     let reuse = survey(module, memory, arch, template, chosen, together)?;
     state.restore(memory);
     let whole = Launch {

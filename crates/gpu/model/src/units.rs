@@ -17,8 +17,9 @@ pub(super) struct Rates {
     pub(super) special: u64,
     /// Multiply-adds of matrix instructions per clock.
     pub(super) tensor: Tensor,
-    /// The same of asynchronous products of warp-groups.
+    /// The same of asynchronous products.
     group: Tensor,
+    schedulers: f64,
     /// Bytes of shared memory per clock.
     shared_bytes: u32,
     /// Cycles of the load and store unit for the lanes of one warp.
@@ -115,6 +116,7 @@ impl Rates {
             special: each(arch.special_lanes),
             tensor: Tensor::from_arch(arch, arch.tensor_sync_pct),
             group: Tensor::from_arch(arch, 100),
+            schedulers: f64::from(arch.schedulers),
             shared_bytes: arch.shared_bytes_per_clock.max(1),
             wavefront: u64::from(128_u32.div_ceil(arch.shared_bytes_per_clock)),
             lanes: u64::from(32_u32.div_ceil(arch.lsu_lanes)),
@@ -130,6 +132,8 @@ impl Rates {
             Unit::Half => (HALF, self.half),
             Unit::Double => (DOUBLE, self.double),
             Unit::Special => (SPECIAL, self.special),
+            // The product itself is in the queue of `sm::tensor_memory`.
+            Unit::Tensor if instr.tensor_core.is_some() => (UNIFORM, 2),
             // The product itself is in the queue of `sm::products`.
             Unit::Tensor if instr.group.is_some() => (TENSOR, GROUP_ISSUE_CYCLES),
             Unit::Tensor => {
@@ -157,6 +161,12 @@ impl Rates {
         let work = f64::from(product.multiply_adds) / self.group.rate(product.matrix).max(0.01);
         let operands = product.operand_bytes.div_ceil(self.shared_bytes);
         (work.ceil() as u64).max(operands.into()).max(1)
+    }
+
+    /// Returns the cycles of a multiprocessor's tensor cores for a product in tensor memory.
+    pub(super) fn tensor_memory_cycles(&self, multiply_adds: u32, matrix: Matrix) -> u64 {
+        let rate = self.group.rate(matrix) * self.schedulers;
+        (f64::from(multiply_adds) / rate.max(0.01)).ceil() as u64
     }
 
     fn matrix_cycles(&self, multiply_adds: u32, matrix: Matrix) -> u64 {

@@ -15,9 +15,10 @@ mod products;
 mod queue;
 mod share;
 mod tally;
+mod tensor_memory;
 
 use super::cache::Cache;
-use super::code::Instr;
+use super::code::{Instr, TensorCore};
 use super::cursor::Cursor;
 use super::sectors::{BySector, Sectors};
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
@@ -53,7 +54,9 @@ pub(super) struct Work<'a> {
     pub(super) budget: u64,
     /// Size of the L1 cache, bytes.
     pub(super) l1_bytes: u64,
-    /// L2 bandwidth share, bytes per clock; the next field is the share of memory bandwidth.
+    /// Largest L2 bandwidth of one multiprocessor, bytes per clock; the next fields are its share of the L2
+    /// bandwidth and of memory bandwidth.
+    pub(super) l2_port_rate: f64,
     pub(super) l2_rate: f64,
     pub(super) dram_rate: f64,
     /// Memory share of the first accesses to a block's private sectors. The L2 cache serves the
@@ -97,6 +100,8 @@ struct Core {
     ports: Ports,
     queue: Queue,
     tensor: TensorQueue,
+    /// End of the last transfer between registers and tensor memory.
+    tensor_memory: u64,
     next: u64,
     /// Warp that issued last, if still resident.
     last: Option<usize>,
@@ -115,6 +120,9 @@ pub(super) struct Sm<'a> {
     /// Phases of the resident blocks, by slot.
     phases_of: Vec<PhaseStates>,
     copies: CopyEngine,
+    /// End of the last product in tensor memory, and its cycles.
+    products_end: u64,
+    product_cycles: u64,
     free: Vec<usize>,
     l1: Cache,
     fetch: Fetch,
@@ -139,7 +147,7 @@ pub(super) struct Sm<'a> {
     out: Outcome,
 }
 
-/// Largest L2 bandwidth of one multiprocessor, bytes per clock.
+/// Largest L2 bandwidth of one multiprocessor, bytes per clock of the L2 cache.
 pub(crate) const L2_PORT_RATE: f64 = 64.0;
 /// Cycles from the last arrival at a block-wide barrier to the next instruction of its warps.
 const BARRIER_CYCLES: u64 = 2;
@@ -154,6 +162,7 @@ impl<'a> Sm<'a> {
             ports: Ports::default(),
             queue: Queue::default(),
             tensor: TensorQueue::default(),
+            tensor_memory: 0,
             next: 0,
             last: None,
             asleep: None,
@@ -167,6 +176,8 @@ impl<'a> Sm<'a> {
             phases: Phases::new(work.trace),
             phases_of: Vec::new(),
             copies: CopyEngine::default(),
+            products_end: 0,
+            product_cycles: 0,
             free: Vec::new(),
             l1: Cache::new(work.l1_bytes),
             fetch: Fetch::new(work.arch, work.code.len()),
@@ -174,8 +185,8 @@ impl<'a> Sm<'a> {
             seen: Sectors::default(),
             lsu: SerialResource::default(),
             read: 0,
-            l2: Share::new(work.l2_rate, L2_PORT_RATE),
-            dram: Share::new(work.dram_rate, L2_PORT_RATE),
+            l2: Share::new(work.l2_rate, work.l2_port_rate),
+            dram: Share::new(work.dram_rate, work.l2_port_rate),
             misses: 0.0,
             words: BySector::default(),
             changed: 0,
@@ -212,32 +223,6 @@ impl<'a> Sm<'a> {
             }
         }
         self.finish()
-    }
-
-    /// Returns the issued instructions in units of a block's instructions. The mean progress of the
-    /// warps would mislead, as one warp may do most of a block's work.
-    fn progress(&self) -> f64 {
-        let runs = self.work.trace.warps.iter().flat_map(|warp| &warp.runs);
-        let block: u64 = runs.map(|run| u64::from(run.end - run.start)).sum();
-        self.out.tally.issued as f64 / block.max(1) as f64
-    }
-
-    fn finish(mut self) -> Outcome {
-        self.out.progress = self.progress();
-        for core in &self.cores {
-            if let Some((since, why)) = core.asleep {
-                self.out.tally.stalled[why as usize] += self.out.cycles.saturating_sub(since);
-            }
-        }
-        // Pending memory traffic.
-        let drained = (self.l2.end.max(self.dram.end) as u64)
-            .max(self.lsu.end)
-            .max(self.changed);
-        self.out.cut_short = self.out.done < self.limit;
-        if !self.out.cut_short {
-            self.out.cycles = self.out.cycles.max(drained);
-        }
-        self.out
     }
 
     /// Starts the next block in a slot.
@@ -359,6 +344,9 @@ impl<'a> Sm<'a> {
         if instr.group.is_some() {
             free = free.max(self.cores[core].tensor.first_free());
         }
+        if let Some(TensorCore::Transfer { .. }) = instr.tensor_core {
+            free = free.max(self.cores[core].tensor_memory);
+        }
         (free, why, Some((pipe, busy)))
     }
 
@@ -438,6 +426,7 @@ impl<'a> Sm<'a> {
         let mut times = SignalTimes {
             arrives: now + shared,
             copied: now,
+            multiplied: self.warps[warp_index].product_end.max(now + shared),
             wakes: shared,
         };
         if let Some(direction) = instr.bulk {
@@ -469,23 +458,6 @@ impl<'a> Sm<'a> {
         if self.started < self.limit {
             self.start(slot, now + 1);
         }
-    }
-
-    /// Records the end of a wave.
-    fn end_wave(&mut self, cycle: u64) {
-        self.out.first_wave.get_or_insert(cycle);
-        if self.started >= self.limit {
-            // Later waves have fewer concurrent blocks, so their rates are not comparable.
-            return;
-        }
-        let wave = Wave::new(cycle, self.progress(), self.wave);
-        if let Some(before) = self.wave {
-            self.out.cycles_per_block = Some(wave.cycles_per_block);
-            if wave.is_steady(before) {
-                self.limit = self.started;
-            }
-        }
-        self.wave = Some(wave);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Result of a replay: its progress and the rate of its waves.
 
-use super::Tally;
+use super::{Sm, Tally};
 
 /// Relative difference between the rates of two successive waves below which they are steady.
 const MAX_STEADY_DIFFERENCE: f64 = 0.02;
@@ -51,5 +51,50 @@ impl Wave {
     /// Returns true if its rate equals that of the previous wave.
     pub(super) fn is_steady(self, before: Self) -> bool {
         (self.cycles_per_block / before.cycles_per_block - 1.0).abs() <= MAX_STEADY_DIFFERENCE
+    }
+}
+
+impl Sm<'_> {
+    /// Returns the issued instructions in units of a block's instructions. The mean progress of the
+    /// warps would mislead, as one warp may do most of a block's work.
+    pub(super) fn progress(&self) -> f64 {
+        let runs = self.work.trace.warps.iter().flat_map(|warp| &warp.runs);
+        let block: u64 = runs.map(|run| u64::from(run.end - run.start)).sum();
+        self.out.tally.issued as f64 / block.max(1) as f64
+    }
+
+    pub(super) fn finish(mut self) -> Outcome {
+        self.out.progress = self.progress();
+        for core in &self.cores {
+            if let Some((since, why)) = core.asleep {
+                self.out.tally.stalled[why as usize] += self.out.cycles.saturating_sub(since);
+            }
+        }
+        // Pending memory traffic.
+        let drained = (self.l2.end.max(self.dram.end) as u64)
+            .max(self.lsu.end)
+            .max(self.changed);
+        self.out.cut_short = self.out.done < self.limit;
+        if !self.out.cut_short {
+            self.out.cycles = self.out.cycles.max(drained);
+        }
+        self.out
+    }
+
+    /// Records the end of a wave.
+    pub(super) fn end_wave(&mut self, cycle: u64) {
+        self.out.first_wave.get_or_insert(cycle);
+        if self.started >= self.limit {
+            // Later waves have fewer concurrent blocks, so their rates are not comparable.
+            return;
+        }
+        let wave = Wave::new(cycle, self.progress(), self.wave);
+        if let Some(before) = self.wave {
+            self.out.cycles_per_block = Some(wave.cycles_per_block);
+            if wave.is_steady(before) {
+                self.limit = self.started;
+            }
+        }
+        self.wave = Some(wave);
     }
 }

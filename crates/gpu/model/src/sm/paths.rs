@@ -2,7 +2,7 @@
 
 use super::queue::{MIN_DISPATCH_CYCLES, sources_read};
 use super::{PRIVATE, Sm, Stall};
-use crate::code::{Instr, constant_line};
+use crate::code::{Instr, TensorCore, constant_line};
 use crate::cursor::AccessLookup;
 use sass::Unit;
 use sass_machine::CONSTANT;
@@ -74,6 +74,16 @@ impl<'a> Sm<'a> {
                 (self.after(done, shared), Stall::ShortScoreboard)
             }
             Unit::Special => (now + self.rates.special + 14, Stall::ShortScoreboard),
+            Unit::Tensor | Unit::Misc if let Some(op) = instr.tensor_core => {
+                let end = self.tensor_memory(issue, op);
+                match op {
+                    TensorCore::Transfer { .. } | TensorCore::Allocate => {
+                        (end, Stall::ShortScoreboard)
+                    }
+                    // The descriptors were read.
+                    _ => (now + READ_CYCLES, Stall::MathPipe),
+                }
+            }
             Unit::Misc if instr.bulk.is_some() => (now + shared, Stall::ShortScoreboard),
             Unit::Misc if instr.commits => {
                 let warp = &mut self.warps[warp_index];
@@ -367,7 +377,7 @@ fn sector_of_replica(sector: u64, replica: u64) -> u64 {
 fn lookups(access: &Access) -> u64 {
     match access.target {
         Target::Global { lookups, .. } => lookups.into(),
-        Target::Shared { .. } => 1,
+        Target::Shared { .. } | Target::TensorCore { .. } => 1,
     }
 }
 
@@ -378,6 +388,6 @@ fn wavefronts(access: &Access) -> (u64, u64) {
             wavefronts,
             conflicts,
         } => (wavefronts.into(), conflicts.into()),
-        Target::Global { .. } => (1, 0),
+        Target::Global { .. } | Target::TensorCore { .. } => (1, 0),
     }
 }

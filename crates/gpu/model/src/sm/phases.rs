@@ -13,6 +13,8 @@ struct Expected {
     signals: u32,
     /// Bulk copies are among them.
     copies: bool,
+    /// Products in tensor memory are.
+    products: bool,
 }
 
 /// Phases of one block.
@@ -40,6 +42,7 @@ impl Phases {
             if signal.kind != SignalKind::Waits {
                 expected[at].signals += 1;
                 expected[at].copies |= signal.kind == SignalKind::Copies;
+                expected[at].products |= signal.kind == SignalKind::ArrivesAfterProducts;
             }
         }
         Phases { expected }
@@ -57,6 +60,7 @@ impl Phases {
     fn reason(&self, phase: u32) -> Stall {
         match self.expected.get(phase as usize) {
             Some(expected) if expected.copies => Stall::LongScoreboard,
+            Some(expected) if expected.products => Stall::MathPipe,
             _ => Stall::Barrier,
         }
     }
@@ -84,6 +88,8 @@ pub(super) struct SignalTimes {
     pub(super) arrives: u64,
     /// End of its bulk copy.
     pub(super) copied: u64,
+    /// End of the products of the warp in tensor memory.
+    pub(super) multiplied: u64,
     /// Cycles from the end of a phase to the next instruction of a warp that waits.
     pub(super) wakes: u64,
 }
@@ -108,6 +114,7 @@ impl Sm<'_> {
                 SignalKind::Arrives => times.arrives,
                 SignalKind::ArrivesAfterCopies => times.arrives.max(copies),
                 SignalKind::Copies => times.copied,
+                SignalKind::ArrivesAfterProducts => times.multiplied,
             };
             if let Some(end) = self.phases_of[slot].signal(phase, cycle) {
                 self.wake(slot, phase, end);

@@ -54,7 +54,8 @@ figures! {
     sm_count: u32 = 1.0, 1024.0;
     /// Boost clock, or the clock of the device's name, MHz.
     boost_mhz: u32 = MIN_CLOCK_MHZ, MAX_CLOCK_MHZ;
-    /// Clock of kernels with matrix instructions, MHz: the tensor cores draw more power.
+    /// Clock of kernels with matrix instructions, MHz: the tensor cores draw more power. From compute capability
+    /// 10.0 on that of tensor cores at their full rate.
     tensor_mhz: u32 = MIN_CLOCK_MHZ, MAX_CLOCK_MHZ;
     /// Warp schedulers, each issuing one instruction per clock.
     schedulers: u32 = 1.0, 8.0;

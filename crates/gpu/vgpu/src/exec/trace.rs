@@ -44,6 +44,13 @@ pub enum Target {
         /// Those caused by bank conflicts.
         conflicts: u16,
     },
+    /// A product in tensor memory, a copy to it, or an allocation.
+    TensorCore {
+        /// Columns of tensor memory that the result or the allocation has in one block; none of a copy.
+        columns: u32,
+        /// Bytes of shared memory that are read in one block.
+        bytes: u32,
+    },
 }
 
 /// One memory access of a warp.
@@ -72,6 +79,8 @@ pub enum SignalKind {
     Arrives,
     /// Arrives when the asynchronous copies before it are complete.
     ArrivesAfterCopies,
+    /// Arrives when the products in tensor memory before it are complete.
+    ArrivesAfterProducts,
     /// A bulk copy, whose bytes the phase expects.
     Copies,
 }
@@ -140,7 +149,7 @@ impl WarpTrace {
     pub fn changed_by(&self, access: &Access) -> impl Iterator<Item = (u64, u64, u8)> {
         let first = match access.target {
             Target::Global { first, .. } => first,
-            Target::Shared { .. } => 0,
+            Target::Shared { .. } | Target::TensorCore { .. } => 0,
         };
         let from = self.changed.partition_point(|(place, ..)| *place < first);
         let sectors = self.sectors_of(access);
@@ -407,6 +416,15 @@ impl WarpTrace {
             }
             signal.at -= gone;
         }
+    }
+
+    /// Records a product in tensor memory, a copy to it, or an allocation, by what it does in one block.
+    pub fn tensor_core(&mut self, pc: u32, columns: u32, bytes: u32) {
+        if self.full() {
+            return;
+        }
+        let target = Target::TensorCore { columns, bytes };
+        self.push(pc, 0, 1, columns == 0, target);
     }
 
     /// Records a shared access by its wavefronts and those of them caused by conflicts.
