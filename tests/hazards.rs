@@ -136,9 +136,7 @@ fn the_machine_code_of_right_kernels_leaves_what_their_ptx_leaves() {
             "persistent_rows_by_multiprocessor",
             "unused_elements_of_a_vector_unset",
         ];
-        // The machine code of Blackwell's own instructions is not executed.
-        let blackwell = ["tcgen05.", "clusterlaunchcontrol."];
-        if LEFT_OUT.contains(&case.name.as_str()) || blackwell.iter().any(|i| ptx.contains(i)) {
+        if LEFT_OUT.contains(&case.name.as_str()) {
             continue;
         }
         if let Err(why) = judge::prove(case, ptx, cubin) {

@@ -65,6 +65,7 @@ mod space_sets;
 mod store;
 mod sync;
 mod tensor_maps;
+mod tensor_memory;
 mod test_targets;
 mod timing;
 mod torch;

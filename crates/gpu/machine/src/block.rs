@@ -70,6 +70,7 @@ pub(super) struct BlockInputs<'a> {
     pub(super) traced: bool,
     /// Barrier layout, as in [`Memory`].
     pub(super) barriers_count_bytes: bool,
+    pub(super) has_tensor_memory: bool,
     pub(super) solo_grid_barrier: Option<u64>,
 }
 
@@ -317,6 +318,7 @@ impl<'a> Block<'a> {
                 Op::Sync(sync) => self.memory.sync(warp, sync, on),
                 Op::Product(product) => self.memory.product(warp, product),
                 Op::Tensor(copy) => self.memory.tensor(warp, copy),
+                Op::TensorCore(op) => self.memory.tensor_core(warp, op),
                 Op::Space(at, out, space) => {
                     self.memory.space(warp, at, *out, *space, on);
                     Ok(())

@@ -28,6 +28,7 @@ mod proof;
 mod registers;
 mod sync;
 mod system;
+mod tensor_core;
 mod warp;
 mod warpgroup;
 
@@ -58,11 +59,9 @@ const SYSTEM_SHARED_BYTES: u64 = 1024;
 const CALL_STACK_BYTES: u32 = 512;
 /// Largest local memory of a thread, bytes.
 const MAX_LOCAL_BYTES: u32 = 512 << 10;
-/// Architecture from which on the constants of a cluster are not known, blocks of the largest
-/// cluster, and the reason why launches with others are refused.
-const CLUSTERS_UNKNOWN_FROM: u32 = 100;
+/// Blocks of the largest cluster, and the reason why launches with others are refused.
 const MAX_CLUSTER: u32 = 16;
-const CLUSTERS: &str = "thread block clusters of this shape or architecture are not executed";
+const CLUSTERS: &str = "thread block clusters of this shape are not executed";
 /// Largest shared memory of a block, bytes: beyond that of any GPU.
 const MAX_SHARED_BYTES: u64 = 1 << 20;
 
@@ -163,6 +162,7 @@ impl Machine {
             local_bytes: self.local_bytes() as usize,
             traced: launch.trace,
             barriers_count_bytes: self.image.sm >= 90,
+            has_tensor_memory: (100..120).contains(&self.image.sm),
             solo_grid_barrier: meeting
                 .and_then(|buffer| launch.solo_grid_barrier(memory.address(buffer))),
         };
@@ -217,7 +217,7 @@ impl Machine {
         let cluster = module.cluster_of(launch);
         let refused = |shape: [u32; 3]| {
             let blocks = shape.iter().fold(1u32, |all, n| all.saturating_mul(*n));
-            self.image.sm >= CLUSTERS_UNKNOWN_FROM || !(1..=MAX_CLUSTER).contains(&blocks)
+            !(1..=MAX_CLUSTER).contains(&blocks)
         };
         match cluster.is_some_and(refused) {
             true => Err(SassError(CLUSTERS.to_owned())),
@@ -239,7 +239,7 @@ impl Machine {
         let (high, low) = match self.image.sm {
             0..=89 => (0x8c, 0x90),
             90..=99 => (0x44, 0x48),
-            _ => return,
+            _ => (0x254, 0x258),
         };
         let words = [(high, (address >> 32) as u32), (low, address as u32)];
         for (offset, word) in words {
@@ -277,18 +277,19 @@ impl Machine {
             put(grid + 4 * n, &count.to_le_bytes());
         }
         put(stack, &self.local_bytes().to_le_bytes());
-        if (90..100).contains(&image.sm) {
+        if let Some(places) = ClusterPlaces::of(image.sm) {
             // Without clusters a block is one of its own.
-            put(0x140, &u32::from(cluster.is_some()).to_le_bytes());
-            put_cluster(&mut put, launch.grid, cluster.unwrap_or([1; 3]));
+            put(places.explicit, &u32::from(cluster.is_some()).to_le_bytes());
+            places.put(&mut put, launch.grid, cluster.unwrap_or([1; 3]));
         }
         if image.sm < 90 {
             put(0x18, &SHARED_WINDOW.to_le_bytes());
             put(0x20, &LOCAL_WINDOW.to_le_bytes());
-        } else if image.sm < 100 {
+        } else {
             // Tensor maps among the parameters are named by their generic address.
             let first = CONSTANT_WINDOW + image.parameters as u64;
-            put(0x198, &first.to_le_bytes());
+            let place = if image.sm < 100 { 0x198 } else { 0x348 };
+            put(place, &first.to_le_bytes());
         }
         let declared = module.entry(&launch.entry);
         let declared = declared.map_or(&[][..], |entry| &entry.params);
@@ -334,15 +335,51 @@ impl Machine {
     }
 }
 
-/// Writes the shape of the clusters to constant bank 0, at the places of compute capability 9.
-fn put_cluster(put: &mut impl FnMut(usize, &[u8]), grid: [u32; 3], cluster: [u32; 3]) {
-    for (n, (blocks, extent)) in cluster.iter().zip(grid).enumerate() {
-        put(0x144 + 4 * n, &blocks.to_le_bytes());
-        // The index of a cluster is a product with this, cut off.
-        put(0x150 + 4 * n, &(1.0 / *blocks as f32).to_le_bytes());
-        put(0x15c + 4 * n, &(extent / blocks).to_le_bytes());
+/// Offsets of the shape of the clusters in constant bank 0.
+struct ClusterPlaces {
+    /// Whether the launch names clusters.
+    explicit: usize,
+    /// Blocks of a cluster in x, y, z; then of all of it.
+    blocks: usize,
+    all: usize,
+    reciprocals: usize,
+    clusters: usize,
+}
+
+impl ClusterPlaces {
+    fn of(sm: u32) -> Option<ClusterPlaces> {
+        Some(match sm {
+            ..90 => return None,
+            90..=99 => ClusterPlaces {
+                explicit: 0x140,
+                blocks: 0x144,
+                all: 0x188,
+                reciprocals: 0x150,
+                clusters: 0x15c,
+            },
+            // Of the shape that `SR_CgaSize` selects with 0.
+            _ => ClusterPlaces {
+                explicit: 0x36c,
+                blocks: 0x2a0,
+                all: 0x2cc,
+                reciprocals: 0x2b0,
+                clusters: 0x2c0,
+            },
+        })
     }
-    put(0x188, &cluster.iter().product::<u32>().to_le_bytes());
+
+    fn put(&self, put: &mut impl FnMut(usize, &[u8]), grid: [u32; 3], cluster: [u32; 3]) {
+        for (n, (blocks, extent)) in cluster.iter().zip(grid).enumerate() {
+            put(self.blocks + 4 * n, &blocks.to_le_bytes());
+            // The index of a cluster is a product with this, cut off.
+            put(
+                self.reciprocals + 4 * n,
+                &(1.0 / *blocks as f32).to_le_bytes(),
+            );
+            put(self.clusters + 4 * n, &(extent / blocks).to_le_bytes());
+        }
+        put(self.all, &cluster.iter().product::<u32>().to_le_bytes());
+    }
 }
 
 /// Instructions of a block before other blocks have a turn.
@@ -402,7 +439,7 @@ fn run_blocks(
     let mut waiting: Vec<Block<'_>> = Vec::new();
     let mut all_spent = 0;
     for index in blocks {
-        let own = Memory {
+        let mut own = Memory {
             global: memory,
             shared: vec![0; stride * ranks],
             stride: stride as u64,
@@ -411,7 +448,13 @@ fn run_blocks(
             journal: Vec::new(),
             last: 0,
             phases: Phases::default(),
+            tensor: Vec::new(),
         };
+        if inputs.has_tensor_memory {
+            own.tensor.resize_with(ranks, Default::default);
+            own.begin_tensor_memory()
+                .map_err(|what| Fault::Stopped { address: 0, what })?;
+        }
         let mut block = Block::new(inputs.clone(), *index, own);
         if let Slice::Unfinished(spent) = turn(&mut block, counts, done)? {
             all_spent = spent.max(all_spent);

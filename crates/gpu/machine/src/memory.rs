@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::phases::Phases;
 use super::registers::{Dest, Pred, Registers, Source};
+use super::tensor_core::TensorMemory;
 use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;
 use gpu_arithmetic::layout;
@@ -121,6 +122,8 @@ pub(super) struct Memory<'a> {
     pub(super) last: usize,
     /// Phases of the barriers in shared memory.
     pub(super) phases: Phases,
+    /// That of each block of a cluster.
+    pub(super) tensor: Vec<TensorMemory>,
 }
 
 /// Returns the lanes of a mask, ascending.
@@ -204,8 +207,7 @@ impl Memory<'_> {
             return Err(format!("address {at:#x} is not a multiple of {bytes}"));
         }
         // A vector load may extend past the end of a buffer if the extra elements are unused.
-        let needed = u64::from(bytes.min(4));
-        let (index, offset) = self.find(at, needed)?;
+        let (index, offset) = self.find(at, u64::from(bytes.min(4)))?;
         let words = self.global.words(index);
         let first = (offset / 4) as usize;
         let mut out = [0; 4];

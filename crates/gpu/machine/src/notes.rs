@@ -34,6 +34,15 @@ impl Warp {
         }
     }
 
+    /// Records the columns of tensor memory that a product or allocation has in one block, and the bytes of shared memory
+    /// that it or a copy reads there.
+    pub(super) fn note_tensor_core(&mut self, columns: u32, bytes: u32) {
+        let pc = self.pc;
+        if let Some(trace) = self.trace.as_mut() {
+            trace.tensor_core(pc, columns, bytes);
+        }
+    }
+
     /// Records a signal to a barrier in shared memory.
     pub(super) fn note_signal(&mut self, phase: impl FnOnce() -> u32, kind: SignalKind) {
         let pc = self.pc;

@@ -5,6 +5,7 @@ use super::boxes::BoxCopy;
 use super::memory::{Access, AddressOp, Copy, StateSpace};
 use super::registers::{Origin, Pred, Registers, Source};
 use super::sync::Sync;
+use super::tensor_core::TensorCoreOp;
 use super::warpgroup::Product;
 
 /// Operation of an instruction that accesses registers only, for the lanes of a mask.
@@ -76,6 +77,8 @@ pub(super) enum Op {
     Product(Box<Product>),
     /// Copies a box of a tensor.
     Tensor(Box<BoxCopy>),
+    /// An operation of tensor memory.
+    TensorCore(Box<TensorCoreOp>),
     /// Tests a generic address for a state space.
     Space(AddressOp, Pred, StateSpace),
     /// Unknown operation.

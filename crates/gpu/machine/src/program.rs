@@ -55,6 +55,11 @@ fn polling_role(instruction: &Instruction) -> PollingRole {
         "UTMASTG",
         "UTMAREDG",
         "UTMACMDFLUSH",
+        "UTCBAR",
+        "UTCCP",
+        "UGETNEXTWORKID",
+        "LDTM",
+        "STTM",
     ];
     if signals.contains(&instruction.opcode) {
         return PollingRole::Works;

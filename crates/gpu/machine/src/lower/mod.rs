@@ -8,6 +8,7 @@ mod logic;
 mod matrix;
 mod memory;
 mod moves;
+mod tensor_core;
 mod warp;
 mod warpgroup;
 
@@ -232,6 +233,7 @@ fn compared(
 pub(super) fn lower(i: &Instruction) -> Option<Op> {
     if let Some(op) = memory::lower(i)
         .or_else(|| warpgroup::lower(i))
+        .or_else(|| tensor_core::lower(i))
         .or_else(|| warp::control(i))
     {
         return Some(op);

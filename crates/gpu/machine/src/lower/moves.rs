@@ -197,7 +197,7 @@ fn special(i: &Instruction) -> Option<Run> {
     };
     let which = match name {
         "SR_CgaCtaId" => Special::ClusterRank,
-        "SRZ" | "SR_VIRTCFG" | "SR_VIRTUALSMID" | "SR_SMEMSZ" => Special::Zero,
+        "SRZ" | "SR_VIRTCFG" | "SR_VIRTUALSMID" | "SR_SMEMSZ" | "SR_CgaSize" => Special::Zero,
         "SR_LANEID" => Special::Lane,
         "SR_TID.X" => Special::Thread(0),
         "SR_TID.Y" => Special::Thread(1),

@@ -103,7 +103,7 @@ fn product(i: &Instruction) -> Option<Product> {
 }
 
 fn copy(i: &Instruction) -> Option<BoxCopy> {
-    if i.has("IM2COL") {
+    if ["IM2COL", "W", "GATHER4"].iter().any(|mode| i.has(mode)) {
         return None;
     }
     let direction = match i.opcode {
