@@ -20,6 +20,13 @@ pub(super) struct BulkSource {
     pc: u32,
 }
 
+impl BulkSource {
+    /// Returns the address of the word in shared memory.
+    pub(super) fn address(&self) -> u64 {
+        u64::from(self.word) * 4
+    }
+}
+
 /// Copies that a thread committed together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BulkGroup {
@@ -141,7 +148,7 @@ impl Cta<'_> {
             if let Some((_, pc, writer)) = now
                 && now != r.written
             {
-                let place = Location::new(Space::Shared, u64::from(r.word) * 4);
+                let place = Location::new(Space::Shared, r.address());
                 self.written_early(thread, r.pc, (pc, writer), place);
             }
         }

@@ -343,8 +343,9 @@ impl Cta<'_> {
             return;
         };
         // The completion orders the copy itself; only for the own block, whose thread has started
-        // it, also what the thread did before.
-        if foreign.is_some() {
+        // it, also what the thread did before. A commit comes after the products, which have read what the
+        // thread waited for, in all blocks.
+        if foreign.is_some() && commits.is_none() {
             self.clocks.release_own_to(thread, &mut m.own[0]);
             self.clocks.release_own_to(thread, &mut m.current);
         } else {

@@ -289,10 +289,16 @@ impl Cta<'_> {
             };
             let issued = &mut self.threads[thread].issued;
             let (number, mut sources) = (issued.count, std::mem::take(&mut issued.sources));
+            let several = targets.len() > 1;
             for at in targets {
+                // Each block waits at its own object before it overwrites what the products read there.
+                let rank = cluster.rank_of_address(at);
+                let is_own = |source: &mut BulkSource| {
+                    !several || cluster.rank_of_address(source.address()) == rank
+                };
                 let done = Delivery {
                     thread,
-                    sources: std::mem::take(&mut sources),
+                    sources: sources.extract_if(.., is_own).collect(),
                     commits: Some(number),
                     ..Delivery::default()
                 };

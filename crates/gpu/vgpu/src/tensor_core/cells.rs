@@ -26,11 +26,12 @@ pub struct TensorAddress {
 }
 
 impl TensorAddress {
-    /// Decodes the 32 bits of an address.
+    /// Decodes the 32 bits of an address. Published kernels number the lanes of the second block of a pair from
+    /// 128 on, so the GPU leaves the bits above those of a lane out.
     #[must_use]
     pub fn decode(address: u32) -> Self {
         Self {
-            lane: address >> 16,
+            lane: address >> 16 & (LANES - 1),
             column: address & 0xffff,
         }
     }
