@@ -28,6 +28,7 @@ mod proof;
 mod registers;
 mod sync;
 mod system;
+mod tensor_cells;
 mod tensor_core;
 mod warp;
 mod warpgroup;

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::phases::Phases;
 use super::registers::{Dest, Pred, Registers, Source};
-use super::tensor_core::TensorMemory;
+use super::tensor_cells::TensorMemory;
 use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;
 use gpu_arithmetic::layout;

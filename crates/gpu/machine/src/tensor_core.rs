@@ -5,11 +5,12 @@
 
 use super::memory::{Memory, RANK_SHIFT};
 use super::registers::{Dest, Origin, Pred};
+use super::tensor_cells::TensorMemory;
 use super::warp::Warp;
 use std::ops::Range;
 use vgpu::exec::trace::SignalKind;
 use vgpu::tensor_core::{
-    CELLS, COLUMNS, Fill, Form, LANES, Operand, ProductKind, Scales, Shape, Side, Target,
+    CELLS, COLUMNS, Extent, Fill, Form, LANES, Operand, ProductKind, Scales, Shape, Side, Target,
     TensorAddress,
 };
 use vgpu::warpgroup::{Descriptor, Step};
@@ -24,14 +25,6 @@ const PAIR_BARRIER: u64 = 0x48;
 /// A barrier of one arrival in its first phase, and in its second.
 const ONE_ARRIVAL: u64 = 0xf_ffff << 43 | 0xf_ffff << 1;
 const SECOND_PHASE: u64 = 1 << 63;
-
-/// Tensor memory of one block.
-#[derive(Debug, Default)]
-pub(super) struct TensorMemory {
-    /// Empty until the first allocation.
-    words: Vec<u32>,
-    units: u32,
-}
 
 /// Address of tensor memory: a uniform register and an offset.
 #[derive(Debug, Clone, Copy)]
@@ -245,11 +238,8 @@ impl Memory<'_> {
     }
 
     /// Returns the cells of a block if it has all of some lanes and columns.
-    fn cells(
-        &mut self,
-        rank: usize,
-        (lanes, columns): (Range<u32>, Range<u32>),
-    ) -> Result<&mut [u32], String> {
+    fn cells(&mut self, rank: usize, extent: Extent) -> Result<&mut [u32], String> {
+        let Extent { lanes, columns } = extent;
         let words = &mut self.tensor_of(rank)?.words;
         if lanes.end > LANES || columns.end > COLUMNS || words.is_empty() {
             return Err(format!(
@@ -263,9 +253,12 @@ impl Memory<'_> {
         let at = t.at.address(w);
         let rank = w.registers.place.rank as usize;
         let rows = t.shape.cells(at, t.registers.into(), t.packed);
-        let ends = rows.iter().flatten().map(|(_, column)| column + 1);
+        let ends = rows.iter().flatten().map(|cell| cell.column + 1);
         let end = ends.max().unwrap_or_default() + u32::from(t.packed);
-        let extent = (at.lane..at.lane + t.shape.lanes(), at.column..end);
+        let extent = Extent {
+            lanes: at.lane..at.lane + t.shape.lanes(),
+            columns: at.column..end,
+        };
         let words = self.cells(rank, extent)?;
         for (n, cells) in (0u8..).zip(rows) {
             let register = t.data.saturating_add(n);

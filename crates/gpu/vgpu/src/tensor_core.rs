@@ -4,7 +4,7 @@
 
 mod cells;
 
-pub use cells::{CELLS, Fill, ProductRow, Scales, Target, TensorAddress, cell};
+pub use cells::{CELLS, Extent, Fill, ProductRow, Scales, Target, TensorAddress, cell};
 
 use crate::warpgroup::Step;
 use gpu_arithmetic::half;

@@ -14,7 +14,7 @@ use crate::hazard::report::Location;
 use crate::hazard::shadow::Conflict;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Address, NONE, Op, TensorMemoryOp, TensorTransfer};
-use crate::tensor_core::{CELLS, COLUMNS, LANES, Shape, TensorAddress, cell};
+use crate::tensor_core::{CELLS, COLUMNS, Extent, LANES, Shape, TensorAddress, cell};
 use std::ops::Range;
 
 /// Smallest allocation, columns.
@@ -33,11 +33,11 @@ pub(super) struct Region {
 
 impl Region {
     /// Creates the region of some lanes and columns of a block.
-    pub(super) fn new(rank: usize, (lanes, columns): (Range<u32>, Range<u32>)) -> Self {
+    pub(super) fn new(rank: usize, extent: Extent) -> Self {
         Self {
             rank,
-            lanes,
-            columns,
+            lanes: extent.lanes,
+            columns: extent.columns,
         }
     }
 
@@ -338,7 +338,7 @@ impl Cta<'_> {
     }
 
     /// Returns the cell of each register of each thread of a transfer.
-    fn transfer_cells(&self, w: &Warp, t: &TensorTransfer) -> Vec<[(u32, u32); 32]> {
+    fn transfer_cells(&self, w: &Warp, t: &TensorTransfer) -> Vec<[TensorAddress; 32]> {
         let at = self.tensor_address(w, &t.at, 0);
         t.shape.cells(at, t.data.len() as u32, t.packed)
     }
@@ -379,11 +379,11 @@ impl Cta<'_> {
         let cells = self.transfer_cells(w, t);
         let memory = self.own_tensor_memory(w);
         for (row, cells) in t.data.iter().zip(cells) {
-            for (value, (lane, column)) in w.regs.r32[*row as usize].into_iter().zip(cells) {
-                Shape::store((lane, column), t.packed, value, &mut memory.words);
-                for at in column..=column + u32::from(t.packed) {
-                    memory.written[cell(lane, at)] = true;
-                    memory.products[cell(lane, at)] = (0, 0);
+            for (value, first) in w.regs.r32[*row as usize].into_iter().zip(cells) {
+                Shape::store(first, t.packed, value, &mut memory.words);
+                for column in first.column..=first.column + u32::from(t.packed) {
+                    memory.written[cell(first.lane, column)] = true;
+                    memory.products[cell(first.lane, column)] = (0, 0);
                 }
             }
         }

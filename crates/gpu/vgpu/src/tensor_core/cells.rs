@@ -37,6 +37,15 @@ impl TensorAddress {
     }
 }
 
+/// Lanes and columns of a part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extent {
+    /// The lanes.
+    pub lanes: Range<u32>,
+    /// The columns.
+    pub columns: Range<u32>,
+}
+
 /// Scales of rows. Those of 32 rows are in one column, a word each, the same in all quarters of the lanes.
 #[derive(Debug, Clone, Copy)]
 pub struct Scales {
@@ -53,12 +62,12 @@ pub struct Scales {
 impl Scales {
     /// Returns the lanes and columns that hold them.
     #[must_use]
-    pub fn extent(&self) -> (Range<u32>, Range<u32>) {
+    pub fn extent(&self) -> Extent {
         let TensorAddress { lane, column } = self.at;
-        (
-            lane..lane + self.rows.min(32),
-            column..column + self.rows.div_ceil(32),
-        )
+        Extent {
+            lanes: lane..lane + self.rows.min(32),
+            columns: column..column + self.rows.div_ceil(32),
+        }
     }
 
     /// Reads the scales of each row from the cells of a block, which has all of [`Scales::extent`].
@@ -95,10 +104,13 @@ pub type ProductRow = (u32, Vec<(u32, u32)>);
 impl Target {
     /// Returns the lanes and columns that D covers.
     #[must_use]
-    pub fn extent(&self, form: &Form) -> (Range<u32>, Range<u32>) {
+    pub fn extent(&self, form: &Form) -> Extent {
         let TensorAddress { lane, column } = self.at;
         let (lanes, columns) = form.extent(self.blocks);
-        (lane..lane + lanes, column..column + columns)
+        Extent {
+            lanes: lane..lane + lanes,
+            columns: column..column + columns,
+        }
     }
 
     /// Returns the rows that are written.
@@ -146,9 +158,12 @@ impl Target {
 impl Form {
     /// Returns the lanes and columns of one step of the rows of A in the tensor memory of a block.
     #[must_use]
-    pub fn left_extent(&self, at: TensorAddress, blocks: u32) -> (Range<u32>, Range<u32>) {
+    pub fn left_extent(&self, at: TensorAddress, blocks: u32) -> Extent {
         let last = self.left_lane(at, self.m / blocks - 1);
-        (at.lane..last + 1, at.column..at.column + STEP_COLUMNS)
+        Extent {
+            lanes: at.lane..last + 1,
+            columns: at.column..at.column + STEP_COLUMNS,
+        }
     }
 
     /// Returns the lane of a row of A: that of D in one block.
@@ -201,12 +216,12 @@ impl Fill {
 
     /// Returns the lanes and columns of a copy.
     #[must_use]
-    pub fn extent(&self, at: TensorAddress, copy: [u32; 2]) -> (Range<u32>, Range<u32>) {
+    pub fn extent(&self, at: TensorAddress, copy: [u32; 2]) -> Extent {
         let lane = |row| self.lane(at.lane, copy, row);
-        (
-            lane(0)..lane(self.rows - 1) + 1,
-            at.column..at.column + self.bytes / 4,
-        )
+        Extent {
+            lanes: lane(0)..lane(self.rows - 1) + 1,
+            columns: at.column..at.column + self.bytes / 4,
+        }
     }
 
     /// Iterates over the lanes and columns of a copy, by row.
@@ -236,15 +251,23 @@ impl Fill {
 }
 
 impl Shape {
-    /// Returns the lane and column of each register of each thread of a transfer. `packed`: a register has the
+    /// Returns the cell of each register of each thread of a transfer. `packed`: a register has the
     /// low halves of two columns.
     #[must_use]
-    pub fn cells(self, at: TensorAddress, registers: u32, packed: bool) -> Vec<[(u32, u32); 32]> {
+    pub fn cells(
+        self,
+        at: TensorAddress,
+        registers: u32,
+        packed: bool,
+    ) -> Vec<[TensorAddress; 32]> {
         let wide = 1 + u32::from(packed);
         let of = |register: u32| {
             std::array::from_fn(|thread| {
                 let (lane, column) = self.cell(register, thread as u32);
-                (at.lane + lane, at.column + column * wide)
+                TensorAddress {
+                    lane: at.lane + lane,
+                    column: at.column + column * wide,
+                }
             })
         };
         (0..registers).map(of).collect()
@@ -252,7 +275,8 @@ impl Shape {
 
     /// Reads the register of a thread whose first cell is this one.
     #[must_use]
-    pub fn load((lane, column): (u32, u32), packed: bool, words: &[u32]) -> u32 {
+    pub fn load(at: TensorAddress, packed: bool, words: &[u32]) -> u32 {
+        let TensorAddress { lane, column } = at;
         let word = read(words, lane, column);
         match packed {
             true => word & 0xffff | read(words, lane, column + 1) << 16,
@@ -261,7 +285,8 @@ impl Shape {
     }
 
     /// Writes the register of a thread whose first cell is this one.
-    pub fn store((lane, column): (u32, u32), packed: bool, value: u32, words: &mut [u32]) {
+    pub fn store(at: TensorAddress, packed: bool, value: u32, words: &mut [u32]) {
+        let TensorAddress { lane, column } = at;
         if packed {
             write(words, lane, column, value & 0xffff);
             write(words, lane, column + 1, value >> 16);
