@@ -1,6 +1,7 @@
 //! `tuner export --torch`: the package's choice against the tuner's own, and its tests with PyTorch.
 
 mod includes;
+mod runtime;
 
 use crate::program::{ended, folder, root, tuner};
 use serde_json::{Value as Json, json};
@@ -194,7 +195,7 @@ pub(crate) fn python() -> PathBuf {
 #[cfg_attr(not(torch), ignore = "PyTorch is not installed (scripts/get-torch)")]
 fn the_tests_of_packages_pass_with_pytorch() {
     let at = folder(&[]);
-    for kernel in ["softmax", "attention_f16"] {
+    for kernel in ["softmax", "attention_f16", "gemm_f16"] {
         let package = package(at.path(), kernel);
         let mut pytest = Command::new(python());
         pytest
@@ -204,6 +205,9 @@ fn the_tests_of_packages_pass_with_pytorch() {
             .env("PYTHONDONTWRITEBYTECODE", "1");
         let ended = ended(&mut pytest);
         assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
-        assert!(ended.stdout.contains("5 passed"), "{}", ended.stdout);
+        // Without a GPU all but the launch.
+        let passed = ["7 passed, 1 skipped", "8 passed"];
+        let passed = passed.iter().any(|line| ended.stdout.contains(line));
+        assert!(passed, "{}", ended.stdout);
     }
 }

@@ -22,7 +22,8 @@ kernel = runtime.Kernel(json.load(open(sys.argv[1] + "/kernel.json")))
 variant = kernel.variants[0]
 source = kernel.rendered(kernel.names(variant, variant.sizes), variant)
 entries = [one["entry"] for one in kernel.launches]
-cubin, symbols = runtime.compiled_for("sm_80", lambda target: runtime.compile_cubin(kernel, source, target, entries))
+own = runtime.compile_options(kernel, variant.config)
+cubin, symbols = runtime.compiled_for("sm_80", lambda target: runtime.compile_cubin(kernel, source, target, entries, own))
 assert cubin[:4] == b"\x7fELF"
 print(json.dumps(symbols))
 "#;
@@ -59,7 +60,7 @@ const FILES: [(&str, &str); 8] = [
     ("scale/store.inc", "y[i] = warp_part(block_part(x[i]));\n"),
     (
         "scale/warp/part.cuh",
-        "#pragma once\n#include \"../factor.cuh\"\n#include \"deep/half.cuh\"\n\
+        "#pragma once\n// Escapes stay: \\012 \\\\012 \\n\n#include \"../factor.cuh\"\n#include \"deep/half.cuh\"\n\
          __device__ float warp_part(float x) { return deep_half(x) * FACTOR; }\n",
     ),
     (

@@ -17,10 +17,20 @@ pub enum ArchFeatures {
 
 impl ArchFeatures {
     /// Returns the first compute capability with targets of this suffix.
-    const fn first_capability(self) -> u32 {
+    #[must_use]
+    pub const fn first_capability(self) -> u32 {
         match self {
             Self::A => 90,
             Self::F => 100,
+        }
+    }
+
+    /// Returns the suffix.
+    #[must_use]
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::A => "a",
+            Self::F => "f",
         }
     }
 }
@@ -130,11 +140,7 @@ impl ComputeTarget {
 
 impl fmt::Display for ComputeTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let suffix = match self.features {
-            None => "",
-            Some(ArchFeatures::A) => "a",
-            Some(ArchFeatures::F) => "f",
-        };
+        let suffix = self.features.map_or("", ArchFeatures::suffix);
         write!(f, "sm_{}{suffix}", self.cc)
     }
 }

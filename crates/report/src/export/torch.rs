@@ -15,7 +15,7 @@ use tuner_core::entry::Entry;
 use tuner_core::escape;
 use tuner_core::plan::Role;
 use tuner_core::record::value_of;
-use tuner_space::{Argument, Expr, MapText, Reference};
+use tuner_space::{Argument, Expr, KernelSpec, MapText, Reference};
 
 const RUNTIME: &str = include_str!("torch/runtime.py");
 const DRIVER: &str = include_str!("torch/driver.py");
@@ -42,10 +42,16 @@ pub fn torch_package(
         check_entry(entry)?;
     }
     let first = entries.first().ok_or(super::ExportError::Empty)?;
-    let names = python_names(&source.spec.arguments);
     let sizes: Vec<&str> = first.sizes.iter().map(|(name, _)| name.as_str()).collect();
+    let names = python_names(&source.spec.arguments, &sizes);
+    let known = with_derived(sizes.clone(), source.spec);
     for argument in &source.spec.arguments {
-        check_argument(argument, &sizes)?;
+        check_argument(argument, &known)?;
+    }
+    let is_given = |argument: &Argument| matches!(argument.role, Role::Input | Role::Inout);
+    if !source.spec.arguments.iter().any(is_given) {
+        let what = "a kernel without input tensors, which name the device".to_owned();
+        return Err(LauncherError::Unsupported(what));
     }
     // It is a part of file names, which have a limit.
     let op = identifier(&target_name(kernel)).to_ascii_lowercase();
@@ -179,6 +185,7 @@ fn section(
     json!({
         "source": { "text": source.text, "headers": source.headers },
         "options": spec.options,
+        "features": spec.arch_features.map_or(("", 0), |features| (features.suffix(), features.first_capability())),
         "arguments": arguments.collect::<Vec<_>>(),
         "sizes": sizes,
         "macro_sizes": sizes.iter().filter(|name| spec.sizes.is_macro(name)).collect::<Vec<_>>(),
@@ -216,17 +223,16 @@ fn map_json(map: &MapText, of: Option<&str>) -> Json {
 }
 
 /// Refuses arguments that PyTorch or ctypes cannot pass.
-fn check_argument(argument: &Argument, sizes: &[&str]) -> Result<(), LauncherError> {
+fn check_argument(argument: &Argument, known: &[&str]) -> Result<(), LauncherError> {
     let unsupported = |what: String| {
         Err(LauncherError::Unsupported(format!(
             "the argument `{}`: {what}",
             argument.name
         )))
     };
-    let half = matches!(argument.ty, Element::F16 | Element::Bf16);
     match argument.role {
         Role::Scalar if argument.is_tensor_map() => Ok(()),
-        Role::Scalar if half || schema_type(argument.ty).is_none() => {
+        Role::Scalar if schema_type(argument.ty).is_none() => {
             unsupported(format!("a scalar of type {}", argument.ty.name()))
         }
         Role::Scalar => Ok(()),
@@ -234,8 +240,8 @@ fn check_argument(argument: &Argument, sizes: &[&str]) -> Result<(), LauncherErr
         _ if !is_tensor_type(argument.ty) => {
             unsupported(format!("PyTorch has no tensors of {}", argument.ty.name()))
         }
-        Role::Input | Role::Inout
-            if argument.shape.iter().any(|extent| !is_known(extent, sizes)) =>
+        Role::Input | Role::Inout | Role::Output
+            if argument.shape.iter().any(|extent| !is_known(extent, known)) =>
         {
             unsupported("its shape depends on the configuration".to_owned())
         }
@@ -243,14 +249,25 @@ fn check_argument(argument: &Argument, sizes: &[&str]) -> Result<(), LauncherErr
     }
 }
 
-/// Reports whether an extent has names of sizes alone.
-fn is_known(extent: &Expr, sizes: &[&str]) -> bool {
-    extent.names().all(|(name, _)| sizes.contains(&name))
+/// Reports whether an extent has names of sizes and of values derived from them alone.
+fn is_known(extent: &Expr, known: &[&str]) -> bool {
+    extent.names().all(|(name, _)| known.contains(&name))
+}
+
+/// Adds the values that derive from sizes alone.
+fn with_derived<'s>(mut known: Vec<&'s str>, spec: &'s KernelSpec) -> Vec<&'s str> {
+    for (name, expr) in &spec.derived {
+        if is_known(expr, &known) {
+            known.push(name);
+        }
+    }
+    known
 }
 
 fn is_tensor_type(ty: Element) -> bool {
     let known = [
-        "f16", "bf16", "f32", "f64", "bool", "i8", "u8", "i16", "i32", "i64",
+        "f16", "bf16", "f32", "f64", "bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64",
+        "f8e4m3", "f8e5m2",
     ];
     known.contains(&ty.name())
 }
@@ -265,15 +282,17 @@ fn schema_type(ty: Element) -> Option<&'static str> {
     }
 }
 
-/// Returns Python names of arguments: reserved words get a `_`.
-fn python_names(arguments: &[Argument]) -> Vec<String> {
+/// Returns Python names of arguments: reserved words and other arguments' sizes get a `_`.
+fn python_names(arguments: &[Argument], sizes: &[&str]) -> Vec<String> {
     let mut used = BTreeSet::new();
     let names = arguments.iter().map(|argument| {
         let mut name = identifier(&argument.name);
+        let is_scalar = argument.role == Role::Scalar;
         // `self` and `out` have a meaning in schemas of ops.
         while is_python_word(&name)
             || matches!(&*name, "torch" | "self" | "out")
             || used.contains(&name)
+            || (!is_scalar && sizes.contains(&name.as_str()))
         {
             name.push('_');
         }

@@ -18,14 +18,17 @@ import torch
 
 DTYPES = {
     "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
-    "bool": torch.bool, "i8": torch.int8, "u8": torch.uint8, "i16": torch.int16,
-    "i32": torch.int32, "i64": torch.int64,
+    "bool": torch.bool, "i8": torch.int8, "u8": torch.uint8, "i16": torch.int16, "u16": torch.uint16,
+    "i32": torch.int32, "u32": torch.uint32, "i64": torch.int64, "u64": torch.uint64,
+    "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
 }  # fmt: skip
 SCALARS = {
     "f32": ctypes.c_float, "f64": ctypes.c_double, "bool": ctypes.c_bool, "i8": ctypes.c_int8,
     "u8": ctypes.c_uint8, "i16": ctypes.c_int16, "u16": ctypes.c_uint16, "i32": ctypes.c_int32,
     "u32": ctypes.c_uint32, "i64": ctypes.c_int64, "u64": ctypes.c_uint64,
 }  # fmt: skip
+# Scalars whose bits PyTorch computes.
+HALVES = ("f16", "bf16")
 # An op lives as long as its library.
 LIBRARIES: list[torch.library.Library] = []
 MAX_EXTENT = 2**31 - 1
@@ -33,14 +36,12 @@ MAX_GRID = (2**31 - 1, 65535, 65535)
 # Blocks of the largest cluster that some device can run.
 MAX_CLUSTER = 16
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "min": min,
-    "max": max,
-    "abs": abs,
-    "int": int,
-    "sqrt": math.sqrt,
-    "log2": math.log2,
-    "ceil_div": lambda a, b: -(-a // b),
-}
+    "abs": abs, "bool": bool, "ceil": math.ceil, "ceil_div": lambda a, b: -(-a // b), "float": float,
+    "floor": math.floor, "int": int, "len": len, "log2": math.log2, "max": max, "min": min, "pow": pow,
+    "round": round, "sqrt": math.sqrt,
+}  # fmt: skip
+# Errors of an expression that has no value for some sizes: a division by zero, a root of -1, a name without value.
+NO_VALUE = (ArithmeticError, ValueError, TypeError, NameError)
 # An expression has numbers, names, arithmetic, comparisons and the functions above, nothing else.
 NODES = (
     ast.Expression, ast.Constant, ast.Name, ast.Load, ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare,
@@ -48,12 +49,20 @@ NODES = (
 )  # fmt: skip
 
 
+class PlainNames(ast.NodeTransformer):
+    """Writes `math.ceil` as `ceil`: the functions have both names."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        plain = isinstance(node.value, ast.Name) and node.value.id == "math" and node.attr in FUNCTIONS
+        return ast.copy_location(ast.Name(node.attr, ast.Load()), node) if plain else node
+
+
 class Expression:
     """An expression of the search space, compiled once."""
 
     def __init__(self, text: str):
         self.text = text
-        tree = ast.parse(text.strip(), mode="eval")
+        tree = PlainNames().visit(ast.parse(text.strip(), mode="eval"))
         for node in ast.walk(tree):
             called = node.func if isinstance(node, ast.Call) else None
             known = called is None or (isinstance(called, ast.Name) and called.id in FUNCTIONS)
@@ -64,6 +73,16 @@ class Expression:
 
     def __call__(self, names: dict[str, Any]) -> Any:
         return eval(self.code, {"__builtins__": {}, **FUNCTIONS}, names)
+
+
+def with_values(names: dict[str, Any], derived: list[tuple[str, Expression]]) -> dict[str, Any]:
+    """Adds the derived values that these names define."""
+    for name, expression in derived:
+        try:
+            names[name] = expression(names)
+        except NO_VALUE:
+            pass
+    return names
 
 
 class Variant:
@@ -97,6 +116,8 @@ class Kernel:
         self.source: str = kernel["source"]["text"]
         self.headers: list[tuple[str, str]] = [tuple(one) for one in kernel["source"]["headers"]]
         self.options: list[str] = kernel["options"]
+        # Suffix of the compile target, and the first compute capability that has it.
+        self.features: tuple[str, int] = tuple(kernel["features"])
         self.arguments: list[dict[str, Any]] = kernel["arguments"]
         self.size_names: list[str] = kernel["sizes"]
         self.macro_sizes: list[str] = kernel["macro_sizes"]
@@ -115,6 +136,11 @@ class Kernel:
         self.outputs = [one for one in self.arguments if one["role"] in ("output", "inout")]
         self.scalars = [one for one in self.arguments if one["free"]]
         self.maps = [one for one in self.arguments if one["map"] is not None]
+        # Derived values that shapes need.
+        needed = {name for one in (*self.inputs, *self.outputs) for text in one["shape"] for name in Expression(text).names}
+        for name, expression in reversed(self.derived):
+            needed |= expression.names if name in needed else set()
+        self.shape_derived = [one for one in self.derived if one[0] in needed]
         self.fallback_code = None
         if self.fallback_text is not None:
             self.fallback_code = compile(self.fallback_text, "<fallback>", "eval")
@@ -122,7 +148,10 @@ class Kernel:
     def value(self, text: str, names: dict[str, Any]) -> Any:
         if text not in self.expressions:
             self.expressions[text] = Expression(text)
-        return self.expressions[text](names)
+        try:
+            return self.expressions[text](names)
+        except NO_VALUE as error:
+            raise ValueError(f"{self.name}: `{text}` has no value for these sizes: {error}") from None
 
     # Arguments
 
@@ -153,6 +182,7 @@ class Kernel:
             for axis, text in enumerate(one["shape"]):
                 if text in self.size_names and text not in known:
                     known[text] = tensor.shape[axis]
+        with_values(known, self.shape_derived)
         for one, tensor in zip(self.inputs, tensors):
             for axis, text in enumerate(one["shape"]):
                 needed = self.value(text, known)
@@ -165,7 +195,8 @@ class Kernel:
 
     def check_launchable(self, sizes: dict[str, Any], arguments: tuple[Any, ...]) -> None:
         """Refuses what only matters for a launch: strides, alignment and extents."""
-        for name, size in sizes.items():
+        for name in self.size_names:
+            size = sizes[name]
             if name not in self.exact and not 1 <= size <= MAX_EXTENT:
                 raise ValueError(f"{self.name}: {name}={size} is not from 1 to {MAX_EXTENT}")
         for one, tensor in zip(self.inputs, arguments):
@@ -195,15 +226,11 @@ class Kernel:
 
     def names(self, variant: Variant, sizes: dict[str, int]) -> dict[str, Any] | None:
         """Values of all names for a variant; None where a rule does not hold."""
-        names = {**variant.constants, **sizes, **variant.config}
+        names = with_values({**variant.constants, **sizes, **variant.config}, self.derived)
         try:
-            for name, expression in self.derived:
-                names[name] = expression(names)
-            if all(expression(names) for expression in self.constraints):
-                return names
-        except ZeroDivisionError:
-            pass
-        return None
+            return names if all(expression(names) for expression in self.constraints) else None
+        except NO_VALUE:
+            return None
 
     def choose(self, device: str, cc: int, sizes: dict[str, int]) -> tuple[Variant, dict[str, Any]] | None:
         """Chooses the nearest valid variant of the device, else of its compute capability."""
@@ -250,17 +277,23 @@ class Kernel:
     def rendered(self, names: dict[str, Any], variant: Variant) -> str:
         """Source with its macros in front."""
         macros = [*variant.config, *(name for name, _ in self.derived), *self.macro_sizes]
-        return "".join(f"#define {name} {shown(names[name])}\n" for name in macros) + self.source
+        defined = [name for name in macros if name in names]
+        return "".join(f"#define {name} {shown(names[name])}\n" for name in defined) + self.source
 
     def image(self, variant: Variant, names: dict[str, Any], arch: str) -> dict[str, Any] | None:
         """Machine code of the package that runs on the architecture and was compiled with these values."""
         entry = self.variants.index(variant)
         fits = [one for one in self.images if one["entry"] == entry and runs_on(one["arch"], arch)]
-        same = lambda macro: shown(names[macro[0]]) == macro[1]
+        same = lambda macro: macro[0] in names and shown(names[macro[0]]) == macro[1]
         fits = [one for one in fits if all(map(same, one["macros"]))]
         launched = {one["entry"] for one in self.plan(names)}
         fits = [one for one in fits if launched <= set(one["symbols"])]
         return max(fits, key=lambda one: one["arch"], default=None)
+
+    def target(self, arch: str) -> str:
+        """Compile target for an architecture such as `90`, as the tuner chose it."""
+        suffix, first = self.features
+        return f"sm_{arch}{suffix if int(arch) >= first else ''}"
 
     # Calls
 
@@ -269,9 +302,38 @@ class Kernel:
         if self.fallback_code is None:
             raise NotImplementedError(f"{self.name}: no variant fits, and the search space names no fallback")
         names = self.sizes(arguments)
-        names.update(zip((one["python"] for one in self.inputs), arguments))
+        for one, tensor in zip(self.inputs, arguments):
+            # An expression may change it in place, and the op does not.
+            names[one["python"]] = tensor.clone() if one["role"] == "inout" else tensor
         names.update(zip((one["python"] for one in self.scalars), arguments[len(self.inputs) :]))
-        return eval(self.fallback_code, {"torch": torch}, names)
+        made = eval(self.fallback_code, {"torch": torch}, names)
+        results = list(made) if isinstance(made, (tuple, list)) else [made]
+        if len(results) != len(self.outputs):
+            raise ValueError(f"{self.name}: the fallback computes {len(results)} tensors; {len(self.outputs)} are needed")
+        sizes = self.sizes(arguments)
+        given = [one for one in arguments if isinstance(one, torch.Tensor)]
+        results = [self.conforming(one, result, sizes, given) for one, result in zip(self.outputs, results)]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def conforming(self, one: dict[str, Any], result: torch.Tensor, sizes: dict[str, Any], given: list[torch.Tensor]) -> torch.Tensor:
+        """Returns a result of the fallback as the op declares it: type, shape, contiguous, no view of an input."""
+        shape = [self.value(text, sizes) for text in one["shape"]]
+        if list(result.shape) != shape:
+            raise ValueError(f"{self.name}: the fallback computes `{one['python']}` of {list(result.shape)}; {shape} is needed")
+        result = result.to(DTYPES[one["type"]]).contiguous()
+        return result.clone() if any(result._is_view() or result is tensor for tensor in given) else result
+
+    def passed(self, one: dict[str, Any], value: Any) -> Any:
+        """Value of a scalar argument for ctypes; refuses a whole number that its type cannot hold."""
+        if one["type"] in HALVES:
+            bits = torch.tensor(float(value), dtype=DTYPES[one["type"]]).view(torch.int16).item()
+            return ctypes.c_uint16(bits & 0xFFFF)
+        made = SCALARS[one["type"]]
+        if one["type"] in ("bool", "f32", "f64"):
+            return made(value)
+        if value != int(value) or made(int(value)).value != value:
+            raise ValueError(f"{self.name}: `{one['python']}` is {value}, which {one['type']} cannot hold")
+        return made(int(value))
 
     def launch(self, *arguments: Any) -> Any:
         """Launches the kernel on the current stream of the tensors' GPU."""
@@ -281,8 +343,8 @@ class Kernel:
         chosen = self.choose(facts.name, 10 * facts.major + facts.minor, sizes)
         if chosen is None:
             return self.fallback(*arguments)
-        self.check_launchable(sizes, arguments)
         variant, names = chosen
+        self.check_launchable(sizes, arguments)
         made = self.empty_outputs(sizes, arguments)
         outputs = dict(zip((one["name"] for one in self.outputs), made if isinstance(made, tuple) else (made,)))
         inputs = dict(zip((one["name"] for one in self.inputs), arguments))
@@ -298,7 +360,7 @@ class Kernel:
                 continue
             if one["role"] == "scalar":
                 value = scalars[name] if one["free"] else self.value(one["value"], names)
-                values[name] = SCALARS[one["type"]](value)
+                values[name] = self.passed(one, value)
                 continue
             tensor = outputs.get(name, inputs.get(name))
             if one["role"] == "scratch":
@@ -325,6 +387,7 @@ def runs_on(target: str, arch: str) -> bool:
     plain = number.rstrip("af")
     if number.endswith("a"):
         return plain == arch
+    # Code of a family, too, runs on later minor versions.
     return plain[:-1] == arch[:-1] and int(plain[-1]) <= int(arch[-1])
 
 
@@ -341,13 +404,15 @@ def run_launches(
     if device.index not in kernel.drivers:
         kernel.drivers[device.index] = Driver(device.index)
     with kernel.drivers[device.index] as driver:
-        key = (device.index, source, *entries)
+        key = (device.index, source, kernel.variants.index(variant), *entries)
         if key not in kernel.compiled:
             image = kernel.image(variant, names, arch)
             if image is not None:
                 code, symbols = pathlib.Path(__file__).with_name(image["file"]).read_bytes(), image["symbols"]
             else:
-                code, symbols = compiled_for(f"sm_{arch}", lambda target: compile_cubin(kernel, source, target, entries))
+                own = compile_options(kernel, variant.config)
+                compiled = lambda target: compile_cubin(kernel, source, target, entries, own)
+                code, symbols = compiled_for(kernel.target(arch), compiled)
             kernel.compiled[key] = driver.functions(code, symbols)
         # Sizes may have no map where no launch takes it.
         taken = {name for one in plan for name in one["args"]}
@@ -360,8 +425,10 @@ def run_launches(
             driver.launch(kernel.compiled[key][one["entry"]], one, passed, stream)
 
 
-def compile_cubin(kernel: Kernel, source: str, target: str, entries: list[str]) -> tuple[bytes, dict[str, str]]:
-    """Compiles by NVRTC; returns the code and the symbol of each entry.
+def compile_cubin(
+    kernel: Kernel, source: str, target: str, entries: list[str], own: list[str]
+) -> tuple[bytes, dict[str, str]]:
+    """Compiles by NVRTC with the search space's options; returns the code and the symbol of each entry.
 
     The kernel's own include files are passed from memory under the names of their directives, as
     `tuner` itself does.
@@ -391,7 +458,7 @@ def compile_cubin(kernel: Kernel, source: str, target: str, entries: list[str]) 
     try:
         for entry in entries:
             checked(nvrtc.nvrtcAddNameExpression(program, entry.encode()))
-        options = [f"--gpu-architecture={target}", "--std=c++17", *compile_options(kernel)]
+        options = [f"--gpu-architecture={target}", *own]
         options += [f"-I{folder}" for folder in cuda_headers()]
         checked(nvrtc.nvrtcCompileProgram(program, len(options), [one.encode() for one in options]))
         cubin = bytearray(checked(nvrtc.nvrtcGetCUBINSize(program)))
@@ -418,17 +485,18 @@ def compiled_for(target: str, compiled: Callable[[str], Any]) -> Any:
     try:
         return compiled(target)
     except Exception as error:
-        if "not supported on .target" not in str(error):
+        if "not supported on .target" not in str(error) or not target[-1].isdigit():
             raise
     return compiled(target + "a")
 
 
-def compile_options(kernel: Kernel) -> list[str]:
-    """Compiler options of the search space."""
-    for option in kernel.options:
-        if option not in ("--use_fast_math", "-use_fast_math"):
-            raise ValueError(f"{kernel.name}: the compiler option {option} is not supported")
-    return list(kernel.options)
+def compile_options(kernel: Kernel, names: dict[str, Any]) -> list[str]:
+    """Compiler options of the search space, its parameters substituted."""
+    options = list(kernel.options)
+    for name, value in names.items():
+        options = [option.replace("{" + name + "}", shown(value)) for option in options]
+    named = any(option.startswith(("-std", "--std")) for option in options)
+    return options if named else ["--std=c++17", *options]
 
 
 def register(kernel: Kernel, namespace: str, op: str) -> Callable[..., Any]:
