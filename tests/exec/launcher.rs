@@ -198,7 +198,7 @@ impl Tuner {
 }
 
 /// Returns nvcc: that of the environment, of `scripts/get-nvcc`, or of the path.
-fn nvcc() -> PathBuf {
+pub(super) fn nvcc() -> PathBuf {
     let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
     let data = data.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")));
     let named = std::env::var_os("TUNER_NVCC").map(PathBuf::from);

@@ -4,6 +4,7 @@ mod calls;
 mod capture;
 mod clients;
 mod launcher;
+mod launcher_names;
 mod nvcc;
 mod runtime;
 

@@ -7,6 +7,7 @@ use crate::cli::{CliError, usage};
 use clap::ValueEnum;
 use tuner_core::entry::Entry;
 use tuner_core::plan::PlanLaunch;
+use tuner_core::target::ComputeTarget;
 use tuner_core::value::Value;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{Compiler, CompilerSettings, Header, included_host_headers, render};
@@ -213,6 +214,11 @@ impl AheadCompiler<'_> {
             .collect();
         let mut images = Vec::new();
         for (arch, is_ptx) in targets {
+            // As the tuner compiles it.
+            let target: ComputeTarget = arch.parse().map_err(usage)?;
+            let arch = &target
+                .with_features(self.kernel.spec.arch_features)
+                .to_string();
             let source = render(&self.kernel.template, &macros, &options, &launches, arch);
             let image = match self.compiler.compile(&source).map_err(usage)? {
                 Ok(image) => image,

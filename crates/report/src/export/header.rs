@@ -44,7 +44,7 @@ const CLUSTERS: [&str; 6] = [
 /// Nothing to export, or a parameter whose name is invalid in C.
 pub fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
     let entries = most_trusted(entries);
-    Ok(Plan::new(kernel, &entries)?.text())
+    Ok(Plan::new(kernel, &entries, &[])?.text())
 }
 
 /// Returns the rules that C cannot express for sizes other than an entry's own, one for each line:
@@ -54,7 +54,7 @@ pub fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
 /// As [`header()`].
 pub fn own_sizes_only(kernel: &str, entries: &[Entry]) -> Result<Vec<String>, ExportError> {
     let entries = most_trusted(entries);
-    let plan = Plan::new(kernel, &entries)?;
+    let plan = Plan::new(kernel, &entries, &[])?;
     let mut lines = Vec::new();
     for (entry, code) in plan.entries.iter().zip(&plan.codes) {
         let (problem, device) = (&entry.best.problem, &entry.best.device);
@@ -101,7 +101,12 @@ fn trust(kind: TimingKind) -> u8 {
 }
 
 impl<'e> Plan<'e> {
-    pub(super) fn new(kernel: &'e str, entries: &'e [Entry]) -> Result<Self, ExportError> {
+    /// Plans a header whose functions of sizes use these names besides their own.
+    pub(super) fn new(
+        kernel: &'e str,
+        entries: &'e [Entry],
+        reserved: &[&str],
+    ) -> Result<Self, ExportError> {
         let first = entries.first().ok_or(ExportError::Empty)?;
         for entry in entries {
             check_entry(entry)?;
@@ -125,7 +130,12 @@ impl<'e> Plan<'e> {
             .iter()
             .map(|name| format!("launch_{name}"))
             .collect();
-        taken.extend(pointers.iter().map(String::as_str));
+        taken.extend(
+            pointers
+                .iter()
+                .map(String::as_str)
+                .chain(reserved.iter().copied()),
+        );
         let all: Vec<&str> = names
             .iter()
             .chain(&size_names)

@@ -75,10 +75,15 @@ inline K_status current(Device &found, CUcontext &context) {
   Driver &d = driver();
   if (!d.loaded) return failed(CUDA_ERROR_NOT_INITIALIZED, "the driver libcuda.so.1 cannot be loaded, or is older than CUDA 11");
 #ifndef K_UPPER_DRIVER_API
-  const cudaError_t ready = cudaFree(nullptr); /* makes the primary context current */
-  if (ready != cudaSuccess) return failed(ready, "no CUDA device is ready: %s", cudaGetErrorString(ready));
-#endif
   CUdevice device = 0;
+  int number = 0;
+  cudaError_t ready = cudaGetDevice(&number);
+  /* Makes the primary context current where it is not; a stream's capture refuses the call. */
+  if (ready == cudaSuccess && (d.current(&context) != CUDA_SUCCESS || !context || d.device(&device) != CUDA_SUCCESS || device != number)) ready = cudaFree(nullptr);
+  if (ready != cudaSuccess) return failed(ready, "no CUDA device is ready: %s", cudaGetErrorString(ready));
+#else
+  CUdevice device = 0;
+#endif
   if (d.current(&context) != CUDA_SUCCESS || !context || d.device(&device) != CUDA_SUCCESS)
     return failed(CUDA_ERROR_INVALID_CONTEXT, "no context is current: call cuCtxSetCurrent before");
   CUresult got = d.name(found.name, sizeof found.name, device);
@@ -141,7 +146,8 @@ struct Nvrtc {
 };
 inline Nvrtc &nvrtc() { static Nvrtc loaded; return loaded; }
 
-struct Source { const char *name; const char *const *text; const char *const *const *headers; const char *const *header_names; int header_count; };
+/* The template, with the suffix of its compile target and the first architecture that has it. */
+struct Source { const char *features; int first_with_features; const char *name; const char *const *text; const char *const *const *headers; const char *const *header_names; int header_count; };
 
 inline std::string joined(const char *const *parts) {
   std::string all;
@@ -190,13 +196,14 @@ inline K_status compile(Code &code, const Source &source, const std::string &mac
   Nvrtc &n = nvrtc();
   if (!n.loaded)
     return failed(CUDA_ERROR_NO_BINARY_FOR_GPU, "no embedded code fits sm_%d%d and these sizes, and libnvrtc.so cannot be loaded: install it, or name it in K_UPPER_NVRTC", device.major, device.minor);
-  std::vector<std::string> options = {"--gpu-architecture=sm_" + std::to_string(device.major) + std::to_string(device.minor), "--std=c++17"};
+  const bool suffixed = 10 * device.major + device.minor >= source.first_with_features;
+  std::vector<std::string> options = {"--gpu-architecture=sm_" + std::to_string(device.major) + std::to_string(device.minor) + (suffixed ? source.features : "")};
   while (*own) options.push_back(*own++);
   options.insert(options.end(), n.includes.begin(), n.includes.end());
   const std::string text = macros + joined(source.text);
   Built built;
   int got = build(built, source, text, options, kernels);
-  if (got && built.log.find("not supported on .target") != std::string::npos) {
+  if (got && !(suffixed && *source.features) && built.log.find("not supported on .target") != std::string::npos) {
     /* An instruction such as wgmma, which only the target of one architecture has. */
     Built specific;
     options[0] += "a";
@@ -229,7 +236,7 @@ inline K_status loaded(const Code *&found, int number, const std::string &macros
   for (int ptx = 0; ptx < 2 && !done; ++ptx)
     for (int i = 0; i < image_count && !done; ++i) {
       const Image &image = images[i];
-      const bool fits = image.ptx ? image.sm <= sm : image.sm == sm || (!image.specific && image.sm / 10 == sm / 10 && image.sm < sm);
+      const bool fits = image.sm == sm || (!image.specific && image.sm < sm && (image.ptx || image.sm / 10 == sm / 10));
       if (image.ptx != (ptx == 1) || image.code != number || !fits || macros != image.macros) continue;
       std::vector<std::string> symbols;
       for (const char *const *symbol = image.symbols; *symbol; ++symbol) symbols.push_back(*symbol);

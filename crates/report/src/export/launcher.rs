@@ -9,7 +9,7 @@ mod write;
 use super::cexpr::MAX_EXACT;
 use super::header::most_trusted;
 use super::lookup;
-use super::names::{identifier, is_identifier, members};
+use super::names::{LAUNCHER, identifier, is_identifier, members};
 use super::plan::{Condition, EntryCode, Plan};
 use super::rules::Context;
 use super::{ExportError, PackageFiles};
@@ -95,7 +95,8 @@ impl<'a> Launcher<'a> {
         source: &'a LauncherSource<'a>,
     ) -> Result<Self, LauncherError> {
         check(source.spec)?;
-        let mut plan = Plan::new(kernel, entries)?;
+        let reserved: Vec<&str> = LAUNCHER.split_whitespace().collect();
+        let mut plan = Plan::new(kernel, entries, &reserved)?;
         for entry in entries {
             if entry.definition.launches.len() != source.spec.launches.len() {
                 let what = "launches that differ from the search space's; tune again".to_owned();
@@ -181,7 +182,15 @@ impl<'a> Launcher<'a> {
                 option.replace(&format!("{{{name}}}"), &value)
             })
         };
-        self.source.spec.options.iter().map(substituted).collect()
+        let own = &self.source.spec.options;
+        let named = own
+            .iter()
+            .any(|one| one.starts_with("-std") || one.starts_with("--std"));
+        let standard = (!named).then(|| "--std=c++17".to_owned());
+        standard
+            .into_iter()
+            .chain(own.iter().map(substituted))
+            .collect()
     }
 
     /// Writes the launcher with code that was compiled ahead.
@@ -302,9 +311,7 @@ fn arguments<'a>(plan: &Plan<'_>, spec: &'a KernelSpec) -> Vec<Parameter<'a>> {
         .sizes
         .iter()
         .map(|column| column.member.as_str())
-        .chain([
-            "stream", "status", "made", "values", "code", "chosen", "device", "context",
-        ])
+        .chain(LAUNCHER.split_whitespace())
         .collect();
     let all: Vec<&str> = spec
         .arguments

@@ -24,6 +24,12 @@ const CPP20: &str = "and and_eq asm bitand bitor catch char16_t char32_t char8_t
 const PYTHON: &str = "False None True as assert async await def del elif except finally from global \
     import in is lambda nonlocal pass raise with yield";
 
+/// Names without capitals that a launcher's functions of sizes and arguments use.
+pub(super) const LAUNCHER: &str = "all_kernels all_macros all_maps all_options all_scratch bytes choose \
+    chosen code context current device encode entry failed fine how image_count images int16_t int32_t int64_t \
+    int8_t joined kernels known last_chosen launch launch_clusters loaded maps message name note pointer \
+    size_t source status std stream text to_string uint16_t uint32_t uint64_t uint8_t values";
+
 /// Lower-case macros of compilers and of the C library.
 const MACROS: &str = "complex defined errno i386 imaginary linux noreturn stderr stdin stdout unix";
 

@@ -6,11 +6,12 @@ use super::super::rules::{Context, Part};
 use super::LauncherSource;
 use super::maps::{expressions, initializer};
 use std::collections::BTreeSet;
+use tuner_core::element::Element;
 use tuner_core::entry::Entry;
 use tuner_core::plan::Role;
 use tuner_core::record::{ConfigValues, value_of};
 use tuner_core::value::Value;
-use tuner_space::{Expr, Op, Resolved, Sizes, Term, TermId, Val};
+use tuner_space::{Argument, Expr, Op, Resolved, Sizes, Term, TermId, Val};
 
 /// Largest number of elements of a buffer: kernels index with 32 bits.
 const MAX_ELEMENTS: i64 = i32::MAX as i64;
@@ -228,6 +229,7 @@ impl Assembly<'_> {
         let mut limits: Vec<String> = Vec::new();
         for argument in &self.source.spec.arguments {
             if argument.role == Role::Scalar {
+                limits.extend(self.type_limit(argument));
                 continue;
             }
             let mut factors: Vec<String> = Vec::new();
@@ -266,6 +268,22 @@ impl Assembly<'_> {
             }
         }
         limits
+    }
+
+    /// Writes the bound of a size that is passed as a type without all sizes.
+    fn type_limit(&self, argument: &Argument) -> Option<String> {
+        let most = match argument.ty {
+            Element::Bool => 1,
+            Element::I8 => i64::from(i8::MAX),
+            Element::U8 => i64::from(u8::MAX),
+            Element::I16 => i64::from(i16::MAX),
+            Element::U16 => i64::from(u16::MAX),
+            Element::F32 => 1 << f32::MANTISSA_DIGITS,
+            _ => return None,
+        };
+        let mut free = self.context.free.iter();
+        let size = free.find(|free| free.name == argument.name)?;
+        Some(format!("{} <= {most}", size.variable.name))
     }
 
     /// Writes the tensor maps. One that no launch takes may have values that nothing can encode.

@@ -34,7 +34,7 @@ impl Launcher<'_> {
     /// Writes the launches: all are checked before the first begins.
     pub(super) fn launches(&self, text: &mut String, sizes: &str) {
         let out = |name: &str| {
-            format!("!made_{name}.runs && !made_{name}.block[0] && !made_{name}.grid[0]")
+            format!("!Made_{name}.runs && !Made_{name}.block[0] && !Made_{name}.grid[0]")
         };
         let _ = writeln!(
             text,
@@ -54,14 +54,14 @@ impl Launcher<'_> {
                 .iter()
                 .filter_map(|at| self.arguments.get(*at))
                 .map(|parameter| match parameter.size {
-                    true => format!("(void *)&{}_value", parameter.name),
+                    true => format!("(void *)&Value_{}", parameter.name),
                     false => format!("(void *)&{}", parameter.name),
                 })
                 .collect();
             let _ = writeln!(
                 text,
-                "  void *values_{at}[] = {{{}}};\n\
-                 \x20 if (!({}) && !made_{name}.runs) return {function}(*code, {at}, kernels[{at}], made_{name}, {cooperative}, stream, values_{at});",
+                "  void *Values_{at}[] = {{{}}};\n\
+                 \x20 if (!({}) && !Made_{name}.runs) return {function}(*code, {at}, kernels[{at}], Made_{name}, {cooperative}, stream, Values_{at});",
                 if values.is_empty() {
                     "nullptr".to_owned()
                 } else {
@@ -75,7 +75,7 @@ impl Launcher<'_> {
         for (at, (name, launch)) in self.plan.launches.iter().zip(launches).enumerate() {
             let _ = writeln!(
                 text,
-                "  if (made_{name}.runs && (status = {}(*code, {at}, kernels[{at}], made_{name}, {}, stream, values_{at})) != fine) return status;",
+                "  if (Made_{name}.runs && (status = {}(*code, {at}, kernels[{at}], Made_{name}, {}, stream, Values_{at})) != fine) return status;",
                 function(launch),
                 launch.cooperative,
             );

@@ -118,7 +118,7 @@ impl Launcher<'_> {
             };
             let made: Vec<String> = launches()
                 .filter(takes)
-                .map(|(launch, _)| format!("made_{launch}.runs"))
+                .map(|(launch, _)| format!("Made_{launch}.runs"))
                 .collect();
             if made.is_empty() {
                 continue;

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use tuner_core::element::Element;
 use tuner_core::escape::{CComment, CLiteral};
 use tuner_core::plan::Role;
+use tuner_core::target::ArchFeatures;
 
 /// The part that is the same for all kernels; `K_` and `K_UPPER_` are replaced by the kernel's prefix.
 const RUNTIME: &str = include_str!("../launcher.hpp");
@@ -164,7 +165,9 @@ impl Launcher<'_> {
             }
             length += line.len();
             let literal = CLiteral::new(line).to_string();
-            let _ = writeln!(text, "  {}", literal.replace("\\012", "\\n"));
+            let ended = literal.strip_suffix("\\012\"");
+            let literal = ended.map_or_else(|| literal.clone(), |rest| format!("{rest}\\n\""));
+            let _ = writeln!(text, "  {literal}");
         }
         if content.is_empty() {
             text.push_str("  \"\"\n");
@@ -177,6 +180,7 @@ impl Launcher<'_> {
         let source = format!("#line 1 {name}\n{}", self.source.text);
         self.literals(text, "source_text", &source);
         let headers = &self.source.headers;
+        let features = self.source.spec.arch_features;
         for (at, (_, content)) in headers.iter().enumerate() {
             self.literals(text, &format!("header_{at}"), content);
         }
@@ -191,8 +195,10 @@ impl Launcher<'_> {
             text,
             "static const char *const *const headers[] = {{{texts}nullptr}};\n\
              static const char *const header_names[] = {{{names}nullptr}};\n\
-             static const Source source = {{{name}, source_text, headers, header_names, {}}};",
-            headers.len()
+             static const Source source = {{{features}, {first}, {name}, source_text, headers, header_names, {}}};",
+            headers.len(),
+            features = CLiteral::new(features.map_or("", ArchFeatures::suffix)),
+            first = features.map_or(0, ArchFeatures::first_capability),
         );
         let entries: String = self
             .source
@@ -280,12 +286,12 @@ impl Launcher<'_> {
         let fixed = code.fixed.iter().map(|(name, value)| define(name, value));
         self.literals(
             text,
-            &format!("defines_{index}"),
+            &format!("Defines_{index}"),
             &fixed.collect::<String>(),
         );
         let _ = writeln!(
             text,
-            "static std::string macros_{index}({parameters}) {{\n  {unused}\n  std::string text = joined(defines_{index});"
+            "static std::string macros_{index}({parameters}) {{\n  {unused}\n  std::string text = joined(Defines_{index});"
         );
         for Dynamic { name, value, .. } in &code.dynamic {
             let head = CLiteral::new(&format!("#define {name} "));
@@ -327,7 +333,7 @@ impl Launcher<'_> {
                 .collect();
             let _ = writeln!(
                 text,
-                "static {lower}_launch (*const extents_{name}[])({parameters}) = {{{functions}}};"
+                "static {lower}_launch (*const Extents_{name}[])({parameters}) = {{{functions}}};"
             );
         }
     }
@@ -418,13 +424,13 @@ impl Launcher<'_> {
         {
             if *size {
                 let ty = element(argument.ty, true);
-                let _ = writeln!(text, "  {ty} {name}_value = static_cast<{ty}>({name});");
+                let _ = writeln!(text, "  {ty} Value_{name} = static_cast<{ty}>({name});");
             }
         }
         for name in &self.plan.launches {
             let _ = writeln!(
                 text,
-                "  const {lower}_launch made_{name} = extents_{name}[chosen]({sizes});"
+                "  const {lower}_launch Made_{name} = Extents_{name}[chosen]({sizes});"
             );
         }
         self.map_values(text, &sizes);
