@@ -19,6 +19,7 @@ use tuner_space::{Argument, Expr, KernelSpec, MapText, Reference};
 
 const RUNTIME: &str = include_str!("torch/runtime.py");
 const DRIVER: &str = include_str!("torch/driver.py");
+const REGISTER: &str = include_str!("torch/register.py");
 const ATTENTION: &str = include_str!("torch/sdpa.py");
 const TEST: &str = include_str!("torch/test.py");
 
@@ -76,6 +77,7 @@ pub fn torch_package(
         ),
         (format!("{package}/_runtime.py"), RUNTIME.to_owned()),
         (format!("{package}/_driver.py"), DRIVER.to_owned()),
+        (format!("{package}/_register.py"), REGISTER.to_owned()),
         (format!("{package}/kernel.json"), escape::json(&data) + "\n"),
         (
             format!("tests/test_{op}.py"),
@@ -319,7 +321,8 @@ fn init(package: &str, op: &str, source: &LauncherSource<'_>) -> String {
     let mut text = format!(
         "\"\"\"Custom op `torch.ops.{package}.{op}`, written by `tuner export --torch`.\"\"\"\n\n\
          import json\nimport pathlib\n\nimport torch\n\n\
-         from ._runtime import DTYPES, Kernel, register\n\n\
+         from ._register import register\n\
+         from ._runtime import DTYPES, Kernel\n\n\
          kernel = Kernel(json.loads(pathlib.Path(__file__).with_name(\"kernel.json\").read_text(\"utf-8\")))\n\
          op = register(kernel, \"{package}\", \"{op}\")\n",
     );

@@ -29,8 +29,6 @@ SCALARS = {
 }  # fmt: skip
 # Scalars whose bits PyTorch computes.
 HALVES = ("f16", "bf16")
-# An op lives as long as its library.
-LIBRARIES: list[torch.library.Library] = []
 MAX_EXTENT = 2**31 - 1
 MAX_GRID = (2**31 - 1, 65535, 65535)
 # Blocks of the largest cluster that some device can run.
@@ -497,26 +495,3 @@ def compile_options(kernel: Kernel, names: dict[str, Any]) -> list[str]:
         options = [option.replace("{" + name + "}", shown(value)) for option in options]
     named = any(option.startswith(("-std", "--std")) for option in options)
     return options if named else ["--std=c++17", *options]
-
-
-def register(kernel: Kernel, namespace: str, op: str) -> Callable[..., Any]:
-    """Registers the custom op with its fake function, and returns the callable."""
-    library = torch.library.Library(namespace, "FRAGMENT")
-    library.define(f"{op}{kernel.schema()}", tags=(torch.Tag.pt2_compliant_tag,))
-    registered = getattr(getattr(torch.ops, namespace), op)
-
-    def differentiable(*arguments: Any) -> Any:
-        needs = [one for one in arguments if isinstance(one, torch.Tensor) and one.requires_grad]
-        if torch.is_grad_enabled() and needs:
-            if kernel.fallback_code is None:
-                raise RuntimeError(f"{kernel.name} has no gradient; call it under torch.no_grad()")
-            return kernel.fallback(*arguments)
-        with torch._C._AutoDispatchBelowAutograd():
-            return registered(*arguments)
-
-    library.impl(op, kernel.launch, "CUDA")
-    library.impl(op, kernel.fallback, "CPU")
-    library.impl(op, differentiable, "Autograd")
-    torch.library.register_fake(f"{namespace}::{op}", kernel.fake, lib=library)
-    LIBRARIES.append(library)
-    return registered
