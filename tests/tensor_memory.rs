@@ -30,15 +30,15 @@ fn predicted_times_order_stages_tiles_and_pairs() {
     let folder = example();
     let configs = "BN,STAGES,CTAS\n256,1,2\n256,4,2\n256,4,1\n64,4,1\n";
     std::fs::write(folder.path().join("some.csv"), configs).expect("the file is written");
-    let arguments =
-        "predict space.yaml --device vgpu:b200 --problem square2048 --configs some.csv --format json";
+    let arguments = "predict space.yaml --device vgpu:b200 --problem square2048 --configs some.csv --format json";
     let rows = ended(tuner(folder.path()).args(arguments.split(' '))).json();
     let times: BTreeMap<String, f64> = rows
         .as_array()
         .expect("rows")
         .iter()
         .map(|row| {
-            let [columns, stages, blocks] = ["BN", "STAGES", "CTAS"].map(|name| &row["config"][name]);
+            let [columns, stages, blocks] =
+                ["BN", "STAGES", "CTAS"].map(|name| &row["config"][name]);
             let time = row["time_us"].as_f64().expect("a time");
             (format!("{columns} {stages} {blocks}"), time)
         })

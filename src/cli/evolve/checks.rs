@@ -28,7 +28,11 @@ pub(super) fn draw(options: &Options, code: &ChangedCode, round: u32) -> FreshCh
     ]);
     let seed = u64::from_str_radix(hash.as_str().get(..16).unwrap_or_default(), 16);
     let mut rng = ChaCha8Rng::seed_from_u64(seed.unwrap_or(options.check_seed));
-    let checks = &options.parsed.spec.check_problems;
+    let checks = match options.parsed.spec.data_paths().is_empty() {
+        true => &options.parsed.spec.check_problems,
+        // A file has the data of the declared sizes only.
+        false => &[][..],
+    };
     let mut problems = Vec::new();
     for number in 1..=DRAWN_PROBLEMS {
         let Some(base) = checks.first() else {

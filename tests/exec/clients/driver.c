@@ -197,7 +197,11 @@ static void check_launches(handle function) {
     EXPECT(0, CALL(cuCtxSynchronize, (void)));
     EXPECT(0, CALL(cuStreamBeginCapture_v2, (handle, int), stream, 0));
     EXPECT(0, launch(function, stream, 4, 256, NULL, extra));
+    // A call that a capture does not permit ends it.
     EXPECT(900, CALL(cuStreamSynchronize, (handle), stream));
+    EXPECT(901, CALL(cuStreamEndCapture, (handle, handle *), stream, &graph));
+    EXPECT(0, CALL(cuStreamBeginCapture_v2, (handle, int), stream, 0));
+    EXPECT(0, launch(function, stream, 4, 256, NULL, extra));
     EXPECT(0, CALL(cuStreamEndCapture, (handle, handle *), stream, &graph));
     EXPECT(0, CALL(cuGraphInstantiateWithFlags, (handle *, handle, uint64_t), &executable, graph, 0));
     EXPECT(0, CALL(cuGraphLaunch, (handle, handle), executable, stream));

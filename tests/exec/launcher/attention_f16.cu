@@ -30,7 +30,7 @@ int main() {
       }
     }
     const int chosen = attention_f16_chosen();
-    report(status, worst, chosen, attention_f16_error(), status ? attention_f16_tuned_none : attention_f16_launcher::extents_attention[chosen](b, h, s, t, d, causal));
+    report(status, worst, chosen, attention_f16_error(), status ? attention_f16_tuned_none : attention_f16_launcher::Extents_attention[chosen](b, h, s, t, d, causal));
     for (void *p : {(void *)dq, (void *)dk, (void *)dv, (void *)d_o, (void *)scratch}) cudaFree(p);
   }
 }

@@ -19,7 +19,7 @@ int main() {
       worst = fmax(worst, fabs(sum - number(c[i])) / (1 + fabs(sum)));
     }
     const int chosen = gemm_f16_chosen();
-    report(status, worst, chosen, gemm_f16_error(), status ? gemm_f16_tuned_none : gemm_f16_launcher::extents_gemm[chosen](m, n, k));
+    report(status, worst, chosen, gemm_f16_error(), status ? gemm_f16_tuned_none : gemm_f16_launcher::Extents_gemm[chosen](m, n, k));
     for (void *p : {(void *)da, (void *)db, (void *)dc, (void *)scratch}) cudaFree(p);
   }
   __half *one = nullptr;

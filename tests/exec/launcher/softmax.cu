@@ -15,7 +15,7 @@ int main() {
       for (long long j = 0; j < n; ++j) worst = fmax(worst, fabs(exp(number(x[i * n + j])) / sum - number(y[i * n + j])));
     }
     const int chosen = softmax_chosen();
-    report(status, worst, chosen, softmax_error(), status ? softmax_tuned_none : softmax_launcher::extents_softmax[chosen](r, n));
+    report(status, worst, chosen, softmax_error(), status ? softmax_tuned_none : softmax_launcher::Extents_softmax[chosen](r, n));
     cudaFree(dx);
     cudaFree(dy);
   }

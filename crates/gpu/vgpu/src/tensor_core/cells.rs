@@ -210,7 +210,15 @@ impl Fill {
         let [even, odd] = copy;
         match self.rows {
             128 => first + row,
-            _ => first + if row / 32 % 2 == 0 { even } else { odd } * 32 + row % 32,
+            _ => {
+                first
+                    + if (row / 32).is_multiple_of(2) {
+                        even
+                    } else {
+                        odd
+                    } * 32
+                    + row % 32
+            }
         }
     }
 
