@@ -10,6 +10,7 @@ use crate::hazard::SourceLine;
 
 mod callees;
 mod images;
+mod matrices;
 mod operation;
 mod tensor_memory;
 
@@ -17,10 +18,10 @@ pub(crate) use callees::{Call, CallPointer, External, Function, Routine};
 pub(crate) use images::{
     Boundary, Fetch, ImageQuery, ImageShape, Queried, SurfaceAccess, SurfaceKind,
 };
+pub(crate) use matrices::{FragmentUse, MmaF64, MmaOp, Wgmma, WgmmaSource, WmmaMem, WmmaOp};
 pub(crate) use operation::{
-    AsyncStore, Atom, AtomHalves, Bar, Bulk, CarryOp, CpAsync, FragmentUse, MbarOp, Mem, MmaF64,
-    MmaOp, Op, ProxyFence, Shuffle, Synchronizes, TensorCopy, WarpOp, Wgmma, WgmmaSource, WmmaMem,
-    WmmaOp, every_byte,
+    AsyncStore, Atom, AtomHalves, Bar, Bulk, CarryOp, CpAsync, MbarOp, Mem, Op, ProxyFence,
+    Shuffle, Synchronizes, TensorCopy, WarpOp, every_byte,
 };
 pub(crate) use tensor_memory::{TensorMemoryOp, TensorProduct, TensorSource, TensorTransfer};
 

@@ -487,11 +487,8 @@ fn atomics_of_128_bits_are_whole() {
         let results = run(&declared, &body, 128, &operands, 256);
         let (exchanged, compared) = results.split_at(128);
         // Each value is taken out once, whole, but for the last one, which one comparison finds.
-        let last: Vec<u64> = compared
-            .iter()
-            .copied()
-            .filter(|found| *found != 7)
-            .collect();
+        let last = compared.iter().copied().filter(|found| *found != 7);
+        let last: Vec<u64> = last.collect();
         assert_eq!(last.len(), 1, "{space}");
         let mut found = [exchanged, &last].concat();
         let mut all = [operands.as_slice(), &[5]].concat();
