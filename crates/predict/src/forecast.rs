@@ -3,7 +3,7 @@
 use super::cache::PredictionCache;
 use super::cases::keep;
 use super::inputs::{self, ArgumentMemory};
-use super::{DOUBTFUL, MAX_INSTRUCTIONS, explain_work, interval, refused, resident_blocks};
+use super::{DOUBTFUL, explain_work, interval, resident_blocks};
 use gpu_model::{Estimate, Sampled, Shape, Traces, Withheld};
 use sass_machine::{Machine, MachineError};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,8 @@ use vgpu::{Arch, Arg, BufferId, Counters, End, Launch, Module};
 const MAX_EARLIER_INSTRUCTIONS: u64 = 1 << 30;
 /// Instructions of a kernel's PTX that are looked at.
 const MAX_PTX_INSTRUCTIONS: u32 = 1 << 20;
+/// Maximum instructions of the sampled block.
+pub(super) const MAX_INSTRUCTIONS: u64 = 60_000_000;
 /// Candidates after which memory is allocated anew: modules leave their variables in it.
 const USES_MAX: u32 = 256;
 
@@ -73,6 +75,10 @@ impl BlockResources {
             resident: resident_blocks(arch, launch.threads(), needs.registers, shared_bytes),
         }
     }
+}
+
+pub(super) fn refused(detail: impl Into<String>) -> Judgement {
+    Judgement::new(Verdict::LaunchFailed, detail)
 }
 
 fn unavailable(why: &MachineError) -> Judgement {

@@ -1,6 +1,6 @@
 //! Inputs of predictions: memory laid out for a plan's arguments, and its data.
 
-use super::{MAX_INSTRUCTIONS, refused};
+use super::forecast::{MAX_INSTRUCTIONS, refused};
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, Role};

@@ -15,16 +15,11 @@ mod inputs;
 pub use forecast::{Forecast, Forecaster};
 pub use gpu_model::SERIALIZED;
 
-use tuner_core::judgement::Judgement;
-use tuner_core::record::Verdict;
 use tuner_judge::explanation::Explanation;
 use vgpu::{Arch, Counters};
 
 /// Name of this model, stored with each time as its timing protocol.
 pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 14";
-
-/// Maximum instructions of the sampled block.
-const MAX_INSTRUCTIONS: u64 = 60_000_000;
 
 /// Returns the factors on a predicted time between which nine of ten recorded times are, by the
 /// limit of the launch (`scripts/calibrate-interval`; `docs/evidence/prediction.md`, "Error").
@@ -37,10 +32,6 @@ fn interval(bound: &str) -> [f64; 2] {
 
 /// The same if the model has doubts.
 const DOUBTFUL: [f64; 2] = [0.25, 4.0];
-
-fn refused(detail: impl Into<String>) -> Judgement {
-    Judgement::new(Verdict::LaunchFailed, detail)
-}
 
 /// Returns a warning where the assembler serialized most products of warp-groups: it found them
 /// using registers that other code changes (messages C7510 and C7511 of ptxas).
