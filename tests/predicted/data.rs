@@ -80,6 +80,8 @@ fn a_kernel_that_does_less_for_zeros_is_not_predicted_faster() {
         cheat.us,
         honest.us
     );
+    let named = "control flow depends on the data of `x`";
+    assert!(cheat.reliability.contains(named), "{}", cheat.reliability);
 }
 
 #[test]

@@ -14,13 +14,8 @@ use tuner_core::plan::{Plan, PlanLaunch};
 use tuner_core::record::Verdict;
 use tuner_core::units::Micros;
 use tuner_judge::explanation::Explanation;
-use vgpu::exec::launch::Checks;
-use vgpu::{Arch, Arg, BufferId, Counters, End, Launch, Module};
+use vgpu::{Arch, Arg, BufferId, Counters, Launch, Module};
 
-/// Lane instructions of a launch that is executed whole for a later one: about half a second.
-const MAX_EARLIER_INSTRUCTIONS: u64 = 1 << 30;
-/// Instructions of a kernel's PTX that are looked at.
-const MAX_PTX_INSTRUCTIONS: u32 = 1 << 20;
 /// Maximum instructions of the sampled block.
 pub(super) const MAX_INSTRUCTIONS: u64 = 60_000_000;
 /// Candidates after which memory is allocated anew: modules leave their variables in it.
@@ -139,16 +134,7 @@ impl Forecaster {
         let arch = self.arch;
         let prepared = self.prepare(plan)?;
         let mut pieces = Vec::with_capacity(plan.launches.len());
-        // Number of the first launches that were executed whole, and whether all were that had to be.
-        let (mut completed, mut is_whole) = (0, true);
         for (number, launch) in plan.launches.iter().enumerate() {
-            let may_be_decided = number > 0 && may_be_decided(&module, &launch.entry);
-            if may_be_decided {
-                for earlier in plan.launches.iter().take(number).skip(completed) {
-                    is_whole &= complete(arch, &module, prepared, plan, earlier)?;
-                }
-                completed = number;
-            }
             let room = BlockResources::new(arch, plan, launch);
             let machine = Machine::load(&plan.code.cubin, &launch.entry);
             let machine = machine.map_err(|error| unavailable(&error))?;
@@ -158,12 +144,7 @@ impl Forecaster {
                 Sampled::Withheld(why) => return Err(self.withheld(plan, launch, &why)),
             };
             let invented = invented(prepared, &traces);
-            let unknown = may_be_decided && !is_whole;
-            let incomplete = incomplete(prepared, number, &traces).or(unknown.then(|| {
-                "its control flow may depend on what earlier launches leave, and they are too long to be \
-                 executed whole"
-                    .to_owned()
-            }));
+            let incomplete = incomplete(prepared, number, &traces);
             let mut found = piece(arch, &machine, launch, traces, room)?;
             found.estimate.doubts.extend(invented);
             found.estimate.doubts.extend(incomplete);
@@ -201,13 +182,16 @@ impl Forecaster {
     }
 }
 
-/// Creates a launch with the plan's arguments, and sets the plan's variables.
-fn template(
+/// Executes the blocks of one launch that the model needs.
+fn trace(
+    arch: &Arch,
     module: &Module,
+    machine: &Machine,
     prepared: &mut ArgumentMemory,
     plan: &Plan,
     launch: &PlanLaunch,
-) -> Result<Launch, Judgement> {
+    room: BlockResources,
+) -> Result<Sampled, Judgement> {
     module
         .supported(&launch.entry)
         .map_err(|what| Judgement::new(Verdict::Unsupported, what.to_string()))?;
@@ -239,47 +223,6 @@ fn template(
     template.cluster = launch.cluster;
     template.cooperative = launch.cooperative;
     template.instruction_budget = MAX_INSTRUCTIONS;
-    Ok(template)
-}
-
-/// Reports whether a load of a kernel may decide its control flow or an address.
-fn may_be_decided(module: &Module, entry: &str) -> bool {
-    let slice = module.control_dependence(entry);
-    slice.is_ok_and(|slice| (0..MAX_PTX_INSTRUCTIONS).any(|pc| slice.is_decided_by(pc)))
-}
-
-/// Executes all blocks of a launch, so that its results decide what those of a run decide; returns whether
-/// it ended within the budget.
-fn complete(
-    arch: &Arch,
-    module: &Module,
-    prepared: &mut ArgumentMemory,
-    plan: &Plan,
-    launch: &PlanLaunch,
-) -> Result<bool, Judgement> {
-    let mut whole = template(module, prepared, plan, launch)?;
-    whole.checks = Checks {
-        races: false,
-        uninitialized: false,
-        ..Checks::default()
-    };
-    whole.threads = 1;
-    whole.lane_budget = Some(MAX_EARLIER_INSTRUCTIONS);
-    let report = vgpu::launch(module, &mut prepared.memory, arch, &whole);
-    Ok(report.is_ok_and(|report| report.end == End::Completed))
-}
-
-/// Executes the blocks of one launch that the model needs.
-fn trace(
-    arch: &Arch,
-    module: &Module,
-    machine: &Machine,
-    prepared: &mut ArgumentMemory,
-    plan: &Plan,
-    launch: &PlanLaunch,
-    room: BlockResources,
-) -> Result<Sampled, Judgement> {
-    let template = template(module, prepared, plan, launch)?;
     let together = room.resident * u64::from(arch.sm_count);
     let memory = &mut prepared.memory;
     gpu_model::trace(machine, module, memory, arch, &template, together).map_err(|error| {
@@ -303,7 +246,8 @@ fn invented(prepared: &ArgumentMemory, traces: &Traces) -> Option<String> {
     })
 }
 
-/// Reports that control flow depends on data that an earlier launch leaves.
+/// Reports that control flow depends on data that an earlier launch leaves: only some of its blocks were
+/// executed, so that these data are not those of a run.
 fn incomplete(prepared: &ArgumentMemory, number: usize, traces: &Traces) -> Option<String> {
     if number == 0 {
         return None;
@@ -325,8 +269,8 @@ fn incomplete(prepared: &ArgumentMemory, number: usize, traces: &Traces) -> Opti
     let names: Vec<String> = names.into_iter().collect();
     (!names.is_empty()).then(|| {
         format!(
-            "its control flow depends on what earlier launches leave in {}, which the prediction computes from \
-             other data than a run",
+            "its control flow depends on what earlier launches leave in {}, and only some of their blocks were \
+             executed",
             names.join(" and ")
         )
     })

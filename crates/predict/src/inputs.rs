@@ -14,10 +14,10 @@ use vgpu::{Arch, Arg, BufferId, GlobalMemory, Launch, Module};
 const SHARED_SEED: u64 = 0x5eed;
 /// Buffers up to this size are filled anew for each code, bytes: its author cannot know their data.
 const FILLED_BYTES: u64 = 1 << 20;
-/// Larger random buffers are shared by the candidates of a problem and repeat their beginning of that size:
-/// making more data would take longer than the model. Those of floats above this size stay zero, bytes:
-/// they would take too much memory in each thread that predicts.
-const REPEATED_BYTES: u64 = 128 << 20;
+/// Random buffers up to this size are filled as the space specifies, bytes, and shared by the candidates of
+/// a problem. Larger ones of floats stay zero and larger ones of integers repeat their beginning: they would
+/// take too much memory in each thread that predicts.
+const SHARED_FILLED_BYTES: u64 = 128 << 20;
 
 /// Memory laid out for one list of arguments.
 pub(super) struct ArgumentMemory {
@@ -150,19 +150,19 @@ impl Filler<'_> {
             Fill::Normal { .. } | Fill::Uniform { .. } | Fill::Constant(_) | Fill::Sparse { .. }
         );
         let is_plain = is_drawn && argument.layout.is_none();
-        let is_whole = total <= FILLED_BYTES || !is_plain;
-        if !is_whole && element.is_float() && total > REPEATED_BYTES {
+        let is_huge = is_plain && total > SHARED_FILLED_BYTES;
+        if is_huge && element.is_float() {
             return Ok(false);
         }
-        let part = if is_whole {
-            let content = argument.content(seed, index);
-            content.map_err(|why| refused(format!("the data of `{}`: {why}", argument.name)))?
-        } else {
+        let part = if is_huge {
             let count = FILLED_BYTES / element.size() as u64;
             rule.bytes(element, seed, index, count)
+        } else {
+            let content = argument.content(seed, index);
+            content.map_err(|why| refused(format!("the data of `{}`: {why}", argument.name)))?
         };
         repeat(self.memory, self.buffer, &part);
-        Ok(is_whole || matches!(rule, Fill::Constant(_)))
+        Ok(total <= FILLED_BYTES || !is_plain || matches!(rule, Fill::Constant(_)))
     }
 
     /// Fills the buffer by a generator; of a large one only the beginning, which the rest repeats.
