@@ -1,8 +1,6 @@
 //! Predictions of kernels whose blocks wait for each other: a block that is executed alone would wait
 //! for ever.
 
-mod data;
-
 use crate::program::words;
 use assert_cmd::Command;
 

@@ -2,22 +2,28 @@
 
 use super::cache::PredictionCache;
 use super::cases::keep;
-use super::inputs::{self, ArgumentMemory};
 use super::{DOUBTFUL, explain_work, interval, resident_blocks};
 use gpu_model::{Estimate, Sampled, Shape, Traces, Withheld};
 use sass_machine::{Machine, MachineError};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::path::PathBuf;
+use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Plan, PlanLaunch};
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, Role};
 use tuner_core::record::Verdict;
 use tuner_core::units::Micros;
 use tuner_judge::explanation::Explanation;
-use vgpu::{Arch, Arg, BufferId, Counters, Launch, Module};
+use tuner_judge::gate::generate;
+use vgpu::{Arch, Arg, BufferId, Counters, GlobalMemory, Launch, Module};
 
+/// Seed of the inputs.
+const SEED: u64 = 0x5eed;
+/// Buffers up to this size are filled as the space specifies, bytes. Larger ones of floats stay
+/// zero and larger ones of integers repeat their beginning: their contents rarely decide a time,
+/// and filling them would cost more than the model.
+const FILLED_BYTES: u64 = 1 << 20;
 /// Maximum instructions of the sampled block.
-pub(super) const MAX_INSTRUCTIONS: u64 = 60_000_000;
+const MAX_INSTRUCTIONS: u64 = 60_000_000;
 /// Candidates after which memory is allocated anew: modules leave their variables in it.
 const USES_MAX: u32 = 256;
 
@@ -30,6 +36,16 @@ pub struct Forecast {
     pub explanation: Explanation,
 }
 
+/// Memory laid out for one list of arguments.
+struct ArgumentMemory {
+    arguments: Vec<PlanArgument>,
+    memory: GlobalMemory,
+    buffers: Vec<Option<BufferId>>,
+    /// Names of the buffers that do not hold, or not entirely, the data of the space.
+    made_up: Vec<(BufferId, String)>,
+    uses: u32,
+}
+
 /// Predicts times on one virtual GPU. Candidates of the same problem share its memory.
 pub struct Forecaster {
     arch: &'static Arch,
@@ -38,6 +54,13 @@ pub struct Forecaster {
     /// The folder of caches, also used for cases.
     caches: Option<PathBuf>,
     kept: Option<PredictionCache>,
+}
+
+impl ArgumentMemory {
+    fn address(&self, argument: usize) -> Option<u64> {
+        let buffer = self.buffers.get(argument).copied().flatten()?;
+        Some(self.memory.address(buffer))
+    }
 }
 
 /// One launch, predicted.
@@ -72,7 +95,7 @@ impl BlockResources {
     }
 }
 
-pub(super) fn refused(detail: impl Into<String>) -> Judgement {
+fn refused(detail: impl Into<String>) -> Judgement {
     Judgement::new(Verdict::LaunchFailed, detail)
 }
 
@@ -134,7 +157,7 @@ impl Forecaster {
         let arch = self.arch;
         let prepared = self.prepare(plan)?;
         let mut pieces = Vec::with_capacity(plan.launches.len());
-        for (number, launch) in plan.launches.iter().enumerate() {
+        for launch in &plan.launches {
             let room = BlockResources::new(arch, plan, launch);
             let machine = Machine::load(&plan.code.cubin, &launch.entry);
             let machine = machine.map_err(|error| unavailable(&error))?;
@@ -144,10 +167,8 @@ impl Forecaster {
                 Sampled::Withheld(why) => return Err(self.withheld(plan, launch, &why)),
             };
             let invented = invented(prepared, &traces);
-            let incomplete = incomplete(prepared, number, &traces);
             let mut found = piece(arch, &machine, launch, traces, room)?;
             found.estimate.doubts.extend(invented);
-            found.estimate.doubts.extend(incomplete);
             pieces.push(found);
         }
         summary(arch, &pieces)
@@ -172,14 +193,123 @@ impl Forecaster {
         let fits = |p: &ArgumentMemory| p.arguments == plan.arguments && p.uses < USES_MAX;
         if !self.prepared.as_ref().is_some_and(fits) {
             self.prepared = None;
-            self.prepared = Some(ArgumentMemory::new(plan, self.memory_bytes, self.arch)?);
+            self.prepared = Some(fresh(plan, self.memory_bytes, self.arch)?);
         }
         let prepared = self.prepared.as_mut();
         let prepared = prepared.ok_or_else(|| refused("no memory"))?;
         prepared.uses += 1;
-        prepared.fill_for(plan, self.arch)?;
         Ok(prepared)
     }
+}
+
+fn fresh(plan: &Plan, limit: u64, arch: &Arch) -> Result<ArgumentMemory, Judgement> {
+    let arguments = &plan.arguments;
+    let mut memory = GlobalMemory::new(limit);
+    let mut buffers = Vec::with_capacity(arguments.len());
+    let mut made_up = Vec::new();
+    for (index, argument) in arguments.iter().enumerate() {
+        if argument.role == Role::Scalar {
+            buffers.push(None);
+            continue;
+        }
+        let buffer = memory.alloc(argument.bytes(), &argument.name);
+        let buffer =
+            buffer.map_err(|error| Judgement::new(Verdict::OutOfMemory, error.to_string()))?;
+        if argument.role.is_filled() {
+            let whole = match (&argument.fill, &plan.generators) {
+                (Fill::Kernel(entry), Some(code)) => {
+                    generated(&mut memory, buffer, argument, entry, code, arch)?
+                }
+                _ => fill(&mut memory, buffer, argument, index as u64)?,
+            };
+            if !whole {
+                made_up.push((buffer, argument.name.clone()));
+            }
+        }
+        buffers.push(Some(buffer));
+    }
+    Ok(ArgumentMemory {
+        arguments: arguments.to_vec(),
+        memory,
+        buffers,
+        made_up,
+        uses: 0,
+    })
+}
+
+/// Fills a buffer; returns whether all of it is as the space specifies.
+fn fill(
+    memory: &mut GlobalMemory,
+    buffer: BufferId,
+    argument: &PlanArgument,
+    index: u64,
+) -> Result<bool, Judgement> {
+    let total = memory.len(buffer);
+    let (element, rule) = (argument.element, &argument.fill);
+    // If an element's value depends on its position, the beginning does not represent the rest.
+    let drawn = matches!(
+        rule,
+        Fill::Normal { .. } | Fill::Uniform { .. } | Fill::Constant(_) | Fill::Sparse { .. }
+    );
+    let plain = drawn && argument.layout.is_none();
+    if total > FILLED_BYTES && (plain && element.is_float() || *rule == Fill::Zeros) {
+        return Ok(*rule == Fill::Zeros);
+    }
+    let whole = total <= FILLED_BYTES || !plain;
+    let part = if whole {
+        let content = argument.content(SEED, index);
+        content.map_err(|why| refused(format!("the data of `{}`: {why}", argument.name)))?
+    } else {
+        let count = FILLED_BYTES / element.size() as u64;
+        rule.bytes(element, SEED, index, count)
+    };
+    repeated(memory, buffer, &part);
+    Ok(whole || matches!(rule, Fill::Constant(_)))
+}
+
+/// Repeats the bytes until the buffer is full.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a part is at most as long as its piece"
+)]
+fn repeated(memory: &mut GlobalMemory, buffer: BufferId, part: &[u8]) {
+    let (total, mut at) = (memory.len(buffer), 0);
+    while at < total && !part.is_empty() {
+        let length = (total - at).min(part.len() as u64);
+        memory.write(buffer, at, &part[..length as usize]);
+        at += length;
+    }
+}
+
+/// Fills a buffer by a generator; of a large one only the beginning, which the rest repeats.
+/// Returns whether that is all of it.
+fn generated(
+    memory: &mut GlobalMemory,
+    buffer: BufferId,
+    argument: &PlanArgument,
+    entry: &str,
+    code: &Code,
+    arch: &Arch,
+) -> Result<bool, Judgement> {
+    let told = |why: String| refused(format!("the generator of `{}`: {why}", argument.name));
+    let module = Module::load(&code.ptx).map_err(|error| told(error.to_string()))?;
+    let all = generate::elements(argument);
+    let each = argument.bytes() / all.max(1);
+    let count = all.min(FILLED_BYTES / each.max(1)).max(1);
+    let shape = generate::launch(entry, all);
+    let word = |value: u64| Arg::Bytes(value.to_le_bytes().to_vec());
+    let args = vec![Arg::Buffer(buffer), word(all), word(SEED)];
+    let mut launch = Launch::new(entry, shape.grid, shape.block, args);
+    let blocks = count.div_ceil(u64::from(shape.block[0]));
+    launch.blocks = vgpu::BlockSet::List((0..blocks).collect());
+    launch.instruction_budget = MAX_INSTRUCTIONS;
+    vgpu::launch(&module, memory, arch, &launch).map_err(|error| told(error.to_string()))?;
+    if count < all {
+        let mut part = memory.read(buffer);
+        part.truncate(usize::try_from(count * each).unwrap_or(usize::MAX));
+        repeated(memory, buffer, &part);
+    }
+    Ok(count == all)
 }
 
 /// Executes the blocks of one launch that the model needs.
@@ -199,7 +329,7 @@ fn trace(
     for index in &launch.arguments {
         let argument = plan.arguments.get(*index);
         let argument = argument.ok_or_else(|| refused(format!("no argument {index}")))?;
-        args.push(match prepared.buffer(*index) {
+        args.push(match prepared.buffers.get(*index).copied().flatten() {
             Some(buffer) => Arg::Buffer(buffer),
             None => {
                 let bytes = argument.scalar_at(|at| prepared.address(at));
@@ -210,9 +340,8 @@ fn trace(
             }
         });
     }
-    let seed = inputs::seed_of(&plan.code);
     for (index, variable) in plan.variables.iter().enumerate() {
-        let bytes = variable.bytes(seed, index, |at| prepared.address(at));
+        let bytes = variable.bytes(SEED, index, |at| prepared.address(at));
         let bytes = bytes.map_err(refused)?;
         // A variable of another size is refused by the gate.
         let set = module.set_variable(&mut prepared.memory, &variable.holds.name, &bytes);
@@ -239,38 +368,8 @@ fn invented(prepared: &ArgumentMemory, traces: &Traces) -> Option<String> {
     let names: Vec<String> = names.map(|(_, name)| format!("`{name}`")).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "its control flow depends on the data of {}, of which there is more than 1 MiB: the prediction uses \
-             other data than a run",
-            names.join(" and ")
-        )
-    })
-}
-
-/// Reports that control flow depends on data that an earlier launch leaves: only some of its blocks were
-/// executed, so that these data are not those of a run.
-fn incomplete(prepared: &ArgumentMemory, number: usize, traces: &Traces) -> Option<String> {
-    if number == 0 {
-        return None;
-    }
-    let left = traces
-        .decided_by
-        .iter()
-        .filter(|buffer| !prepared.is_input(**buffer));
-    // A module's variables are one kind: their buffers have names of the virtual GPU.
-    let names: BTreeSet<String> = left
-        .map(|buffer| {
-            let argument = prepared.argument(*buffer);
-            argument.map_or_else(
-                || "variables of the module".to_owned(),
-                |argument| format!("`{}`", argument.name),
-            )
-        })
-        .collect();
-    let names: Vec<String> = names.into_iter().collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "its control flow depends on what earlier launches leave in {}, and only some of their blocks were \
-             executed",
+            "its way depends on the data of {}, of which there is more than 1 MiB and not all is as the \
+             space says",
             names.join(" and ")
         )
     })

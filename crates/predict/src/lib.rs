@@ -10,7 +10,6 @@
 mod cache;
 mod cases;
 mod forecast;
-mod inputs;
 
 pub use forecast::{Forecast, Forecaster};
 pub use gpu_model::SERIALIZED;
