@@ -16,7 +16,7 @@ int launch(int R, int C) {
     const int chosen = swapped_chosen();
     for (int i = 0; i < R * C; ++i)
         if (y[i] != 2 * x[i]) return std::printf("y[%d] is %g\n", i, y[i]);
-    const swapped_tuned_launch made = swapped_launcher::extents_mapped[chosen](R, C);
+    const swapped_tuned_launch made = swapped_launcher::Extents_mapped[chosen](R, C);
     return std::printf("right, %s, cluster %lld\n", swapped_tuned_table[chosen].problem, made.runs ? made.cluster[0] : 0);
 }
 
