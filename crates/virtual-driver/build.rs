@@ -73,7 +73,7 @@ fn variable(name: &str) -> io::Result<String> {
 
 fn build(library: &Library, shim: &Path, out: &Path) -> io::Result<()> {
     let names = fs::read_to_string(shim.join("symbols").join(library.symbols))?;
-    let implemented = implemented(&shim.join("src").join(library.functions))?;
+    let implemented = implemented(&shim.join("src"), library.functions)?;
     let mut names: BTreeSet<&str> = names.split_whitespace().collect();
     names.extend(implemented.iter().map(String::as_str));
     let stubs = out.join(format!("{}-stubs.rs", library.variant));
@@ -153,24 +153,33 @@ fn run(mut command: Command) -> io::Result<()> {
     Err(io::Error::other(format!("{program} failed:\n{text}")))
 }
 
-/// Names of the functions that the sources export.
-fn implemented(folder: &Path) -> io::Result<BTreeSet<String>> {
+/// Names of the functions that the sources of an interface, and those of both, export.
+fn implemented(sources: &Path, interface: &str) -> io::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
-    for entry in fs::read_dir(folder)? {
+    let folders = [sources.join(interface), sources.join("both")];
+    for entry in fs::read_dir(&folders[0])?.chain(fs::read_dir(&folders[1])?) {
         let text = fs::read_to_string(entry?.path())?;
-        for after in text.split("fn ").skip(1) {
+        // In `both`, a second name follows the first one.
+        let starts = text.split("fn ").skip(1).chain(text.split(" | ").skip(1));
+        for after in starts {
             let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
             let name = after.get(..end.unwrap_or(0)).unwrap_or_default();
-            let exported = |rest: &str| rest.starts_with(|c: char| c.is_ascii_uppercase());
-            let is_function = name.strip_prefix("cuda").is_some_and(exported)
-                || name.strip_prefix("cu").is_some_and(exported)
-                || name.starts_with("__cuda");
-            if is_function {
+            if is_of_interface(name, interface) {
                 names.insert(name.to_owned());
             }
         }
     }
     Ok(names)
+}
+
+/// Reports whether a function is one of the driver or of the runtime interface, by its name.
+fn is_of_interface(name: &str, interface: &str) -> bool {
+    let exported = |rest: &str| rest.starts_with(|c: char| c.is_ascii_uppercase());
+    let prefix = match interface {
+        "driver" => "cu",
+        _ => "cuda",
+    };
+    name.strip_prefix(prefix).is_some_and(exported) || name.starts_with("__cuda")
 }
 
 /// Functions for the names that the sources do not export: those of the default stream a thread are

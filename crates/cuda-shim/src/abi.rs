@@ -43,7 +43,22 @@ macro_rules! in_context {
     };
 }
 
-pub(crate) use {driver, in_context, runtime};
+/// Exports functions of both interfaces, `fn NAME_OF_DRIVER | NAME_OF_RUNTIME`, which need a current context in
+/// that of the driver.
+macro_rules! both {
+    ($($(#[$meta:meta])* fn $driver:ident | $runtime:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
+        $crate::abi::in_context! {
+            $($(#[$meta])*
+            fn $driver($($argument: $type),*) $body)+
+        }
+        $crate::abi::runtime! {
+            $($(#[$meta])*
+            fn $runtime($($argument: $type),*) $body)+
+        }
+    };
+}
+
+pub(crate) use {both, driver, in_context, runtime};
 
 /// The code of a result.
 pub(crate) fn finish(result: Result<(), Code>) -> Code {

@@ -24,8 +24,8 @@ use capture::{join_capture, with_branch};
 pub(crate) use capture_info::CaptureInfo;
 pub(crate) use conditional::{ConditionalNode, create_condition};
 pub(crate) use describe::{
-    NodeAttribute, child_graph, copy_attributes, describe_kernel, event_of, get_attribute,
-    set_attribute as set_node_attribute,
+    KernelNode, NodeAttribute, child_graph, copy_attributes, describe_copy, describe_kernel,
+    event_of, get_attribute, set_attribute as set_node_attribute,
 };
 pub(crate) use dot::write_dot;
 pub(crate) use edges::{

@@ -43,6 +43,7 @@ mod system;
 #[path = "../../gpu/tensor-map/src/map.rs"]
 pub mod tensor_map;
 
+pub mod both;
 pub mod driver;
 pub mod runtime;
 

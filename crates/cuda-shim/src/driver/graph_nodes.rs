@@ -25,7 +25,7 @@ const LAYOUTS: Layouts = Layouts {
     // SAFETY: the promise of `AnyNode::create`.
     kernel: |parameters| unsafe {
         let kernel = &*parameters.cast::<KernelNode2>();
-        kernel.first.node(kernel.kernel)
+        kernel.first.driver_node(kernel.kernel)
     },
     // SAFETY: the same.
     copy: |parameters| unsafe { Ok(Node::Copy((*parameters.cast::<CopyNode>()).copy.copy(0)?)) },

@@ -1,6 +1,6 @@
 //! Graphs.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::c_void;
 
 use crate::abi::{in_context, store};
 use crate::driver::copies::Copy3d;
@@ -8,25 +8,12 @@ use crate::driver::functions::find_function;
 use crate::driver::launches::{Arguments, prepare};
 use crate::errors::{self, Code};
 use crate::graph::{
-    self, FillNode, Graph, Handles, HostNode, InstantiateParameters, Node, UpdateResult, Wanted,
-    add, replace,
+    self, FillNode, Handles, HostNode, InstantiateParameters, KernelNode, Node, add, replace,
 };
-use crate::kernels::{Dim3, Launch};
+use crate::kernels::Launch;
 use crate::memory::{address_of, pointer_to};
 
-/// `CUDA_KERNEL_NODE_PARAMS` of version 2 as far as it is read; version 1 ends with `extra`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct KernelNode {
-    function: *mut c_void,
-    grid: Dim3,
-    block: Dim3,
-    shared_bytes: c_uint,
-    arguments: *mut *mut c_void,
-    extra: *mut *mut c_void,
-}
-
-/// The end of the same structure in version 2, and in the nodes of any type.
+/// `CUDA_KERNEL_NODE_PARAMS` of version 2, and of the nodes of any type; version 1 is its beginning.
 #[repr(C)]
 #[derive(Debug)]
 pub struct KernelNode2 {
@@ -36,27 +23,11 @@ pub struct KernelNode2 {
 }
 
 impl KernelNode {
-    /// The parameters of a launch.
-    pub(super) fn describe(
-        launch: &Launch,
-        function: *mut c_void,
-        arguments: *mut *mut c_void,
-    ) -> KernelNode {
-        KernelNode {
-            function,
-            grid: launch.grid,
-            block: launch.block,
-            shared_bytes: launch.shared_bytes as c_uint,
-            arguments,
-            extra: std::ptr::null_mut(),
-        }
-    }
-
     /// The launch of the node; `kernel` stands in for a null function.
     ///
     /// # Safety
     /// As many arguments as the kernel has parameters.
-    pub(super) unsafe fn node(&self, kernel: *mut c_void) -> Result<Node, Code> {
+    pub(super) unsafe fn driver_node(&self, kernel: *mut c_void) -> Result<Node, Code> {
         let handle = match self.function.is_null() {
             true => kernel,
             false => self.function,
@@ -104,15 +75,6 @@ unsafe fn instantiate(executable: *mut *mut c_void, graph: *mut c_void) -> Resul
 }
 
 in_context! {
-    /// Creates an empty graph.
-    fn cuGraphCreate(graph: *mut *mut c_void, _flags: c_uint) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(graph, pointer_to(graph::keep(Graph::default()))) }
-    }
-
-    /// Destroys a graph.
-    fn cuGraphDestroy(graph: *mut c_void) { graph::destroy(address_of(graph)) }
-
     /// Copies a graph.
     fn cuGraphClone(clone: *mut *mut c_void, graph: *mut c_void) {
         // SAFETY: the program passes where the handle goes.
@@ -150,48 +112,6 @@ in_context! {
         }
     }
 
-    /// Replaces the nodes of an executable graph.
-    fn cuGraphExecUpdate_v2(
-        executable: *mut c_void,
-        graph: *mut c_void,
-        result: *mut UpdateResult,
-    ) {
-        let updated = graph::update(address_of(executable), address_of(graph))?;
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(result, updated)? };
-        updated.code()
-    }
-
-    /// Runs a graph.
-    fn cuGraphLaunch(executable: *mut c_void, stream: *mut c_void) {
-        graph::launch(address_of(executable), address_of(stream))
-    }
-
-    /// Uploads a graph: no effect.
-    fn cuGraphUpload(_executable: *mut c_void, _stream: *mut c_void) { Ok(()) }
-
-    /// Destroys an executable graph.
-    fn cuGraphExecDestroy(executable: *mut c_void) { graph::destroy(address_of(executable)) }
-
-    /// Returns the flags of an executable graph.
-    fn cuGraphExecGetFlags(_executable: *mut c_void, flags: *mut u64) {
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(flags, 0) }
-    }
-
-    /// Returns the number of nodes; the handles where there is room for them.
-    fn cuGraphGetNodes(graph: *mut c_void, nodes: *mut *mut c_void, count: *mut usize) {
-        // SAFETY: the program states how many handles fit.
-        unsafe { Wanted::handles(nodes, count).answer(&graph::nodes(address_of(graph))?) }
-    }
-
-    /// Returns the type of a node.
-    fn cuGraphNodeGetType(node: *mut c_void, number: *mut c_int) {
-        let found = graph::with_node(address_of(node), |node| node.type_number())?;
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(number, found) }
-    }
-
     /// Adds a kernel.
     fn cuGraphAddKernelNode(
         handle: *mut *mut c_void,
@@ -203,7 +123,7 @@ in_context! {
         // SAFETY: the program passes the structure or null, and as many arguments as the kernel has.
         unsafe {
             let node = node.as_ref().ok_or(errors::INVALID_VALUE)?;
-            add(graph, handle, Handles { list: dependencies, count }, node.node(std::ptr::null_mut())?)
+            add(graph, handle, Handles { list: dependencies, count }, node.driver_node(std::ptr::null_mut())?)
         }
     }
 
@@ -218,7 +138,7 @@ in_context! {
         // SAFETY: the program passes the structure or null, and as many arguments as the kernel has.
         unsafe {
             let node = node.as_ref().ok_or(errors::INVALID_VALUE)?;
-            add(graph, handle, Handles { list: dependencies, count }, node.first.node(node.kernel)?)
+            add(graph, handle, Handles { list: dependencies, count }, node.first.driver_node(node.kernel)?)
         }
     }
 
@@ -227,7 +147,7 @@ in_context! {
         // SAFETY: the program passes the structure or null, and as many arguments as the kernel has.
         let launch = unsafe {
             let parameters = parameters.as_ref().ok_or(errors::INVALID_VALUE)?;
-            parameters.first.node(parameters.kernel)?
+            parameters.first.driver_node(parameters.kernel)?
         };
         graph::set_node(address_of(node), launch)
     }
@@ -241,7 +161,7 @@ in_context! {
         // SAFETY: the program passes the structure or null, and as many arguments as the kernel has.
         let launch = unsafe {
             let parameters = parameters.as_ref().ok_or(errors::INVALID_VALUE)?;
-            parameters.first.node(parameters.kernel)?
+            parameters.first.driver_node(parameters.kernel)?
         };
         replace(address_of(executable), address_of(node), launch)
     }
@@ -317,50 +237,4 @@ in_context! {
         }
     }
 
-    /// Adds a node that only orders others.
-    fn cuGraphAddEmptyNode(
-        handle: *mut *mut c_void,
-        graph: *mut c_void,
-        dependencies: *const *mut c_void,
-        count: usize,
-    ) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Empty) }
-    }
-
-    /// Adds the nodes of another graph.
-    fn cuGraphAddChildGraphNode(
-        handle: *mut *mut c_void,
-        graph: *mut c_void,
-        dependencies: *const *mut c_void,
-        count: usize,
-        child: *mut c_void,
-    ) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Handles { list: dependencies, count }, graph::child_node(address_of(child))?) }
-    }
-
-    /// Adds the record of an event.
-    fn cuGraphAddEventRecordNode(
-        handle: *mut *mut c_void,
-        graph: *mut c_void,
-        dependencies: *const *mut c_void,
-        count: usize,
-        event: *mut c_void,
-    ) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Record(address_of(event))) }
-    }
-
-    /// Adds the wait for an event.
-    fn cuGraphAddEventWaitNode(
-        handle: *mut *mut c_void,
-        graph: *mut c_void,
-        dependencies: *const *mut c_void,
-        count: usize,
-        event: *mut c_void,
-    ) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Wait(address_of(event))) }
-    }
 }

@@ -1,14 +1,14 @@
 //! Parameters of nodes, as both interfaces return them.
 
 use std::collections::BTreeMap;
-use std::ffi::c_void;
+use std::ffi::{c_uint, c_void};
 use std::sync::{Mutex, PoisonError};
 
 use super::{FillNode, HostNode, Node, with_node};
 use crate::client::AttributeValue;
 use crate::errors::{self, Code};
 use crate::kernels::{Dim3, Launch, signature};
-use crate::memory::{Fill, address_of, pointer_to};
+use crate::memory::{Copy, Fill, address_of, pointer_to};
 use crate::protocol::COOPERATIVE;
 
 /// Arguments of a kernel in memory that the node owns.
@@ -20,6 +20,45 @@ struct Arguments {
 
 /// By node: the arguments that the program was told last, which stay until it asks again.
 static ARGUMENTS: Mutex<BTreeMap<u64, Arguments>> = Mutex::new(BTreeMap::new());
+
+/// `CUDA_KERNEL_NODE_PARAMS` of version 1 and `cudaKernelNodeParams`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct KernelNode {
+    pub(crate) function: *mut c_void,
+    pub(crate) grid: Dim3,
+    pub(crate) block: Dim3,
+    pub(crate) shared_bytes: c_uint,
+    pub(crate) arguments: *mut *mut c_void,
+    /// The packed arguments, which only the driver interface reads.
+    pub(crate) extra: *mut *mut c_void,
+}
+
+impl KernelNode {
+    /// The parameters of a launch.
+    pub(crate) fn describe(
+        launch: &Launch,
+        function: *mut c_void,
+        arguments: *mut *mut c_void,
+    ) -> KernelNode {
+        KernelNode {
+            function,
+            grid: launch.grid,
+            block: launch.block,
+            shared_bytes: launch.shared_bytes as c_uint,
+            arguments,
+            extra: std::ptr::null_mut(),
+        }
+    }
+}
+
+/// Returns the copy of a node.
+pub(crate) fn describe_copy(node: u64) -> Result<Copy, Code> {
+    with_node(node, |node| match node {
+        Node::Copy(copy) => Ok(*copy),
+        _ => Err(errors::INVALID_VALUE),
+    })?
+}
 
 /// Returns the launch of a node, and its arguments at addresses that stay.
 pub(crate) fn describe_kernel(node: u64) -> Result<(Launch, *mut *mut c_void), Code> {

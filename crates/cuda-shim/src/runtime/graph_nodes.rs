@@ -4,11 +4,10 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
 use crate::errors::{self, Code};
-use crate::graph::{self, AllocationNode, AnyNode, Handles, Layouts, Node, add};
+use crate::graph::{self, AllocationNode, AnyNode, Handles, KernelNode, Layouts, Node, add};
 use crate::memory::address_of;
 use crate::runtime::copies::{Copy3d, volume_copy};
 use crate::runtime::device::check_device;
-use crate::runtime::graphs::KernelNode;
 
 /// `cudaMemcpyNodeParams`.
 #[repr(C)]

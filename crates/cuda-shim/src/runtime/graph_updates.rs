@@ -4,13 +4,10 @@ use std::ffi::{c_int, c_void};
 
 use crate::abi::{runtime, store};
 use crate::errors;
-use crate::graph::{
-    self, AnyNode, FillNode, Handles, HostNode, InstantiateParameters, Node, add, replace,
-};
+use crate::graph::{self, AnyNode, FillNode, InstantiateParameters, KernelNode, Node, replace};
 use crate::memory::{Copy, Direction, address_of, pointer_to};
 use crate::runtime::copies::{Copy3d, volume_copy};
 use crate::runtime::graph_nodes::LAYOUTS;
-use crate::runtime::graphs::KernelNode;
 
 /// A contiguous copy between two places of the program.
 fn linear_copy(
@@ -44,53 +41,9 @@ runtime! {
         }
     }
 
-    /// Returns the flags of an executable graph.
-    fn cudaGraphExecGetFlags(_executable: *mut c_void, flags: *mut u64) {
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(flags, 0) }
-    }
-
-    /// Returns the type of a node.
-    fn cudaGraphNodeGetType(node: *mut c_void, number: *mut c_int) {
-        let found = graph::with_node(address_of(node), |node| node.type_number())?;
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(number, found) }
-    }
-
-    /// Returns the node of a copy of a graph that a node of the graph became.
-    fn cudaGraphNodeFindInClone(found: *mut *mut c_void, node: *mut c_void, clone: *mut c_void) {
-        let handle = graph::find_in_clone(address_of(node), address_of(clone))?;
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(found, pointer_to(handle)) }
-    }
-
     /// Removes the operation of a node. Its handle keeps its place, without an effect.
     fn cudaGraphDestroyNode(node: *mut c_void) {
         graph::remove(address_of(node))
-    }
-
-    /// Adds the record of an event.
-    fn cudaGraphAddEventRecordNode(
-        handle: *mut *mut c_void,
-        graph: *mut c_void,
-        dependencies: *const *mut c_void,
-        count: usize,
-        event: *mut c_void,
-    ) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Record(address_of(event))) }
-    }
-
-    /// Adds the wait for an event.
-    fn cudaGraphAddEventWaitNode(
-        handle: *mut *mut c_void,
-        graph: *mut c_void,
-        dependencies: *const *mut c_void,
-        count: usize,
-        event: *mut c_void,
-    ) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Wait(address_of(event))) }
     }
 
     /// Replaces a kernel of a graph.
@@ -156,13 +109,6 @@ runtime! {
         replace(address_of(executable), address_of(node), copy)
     }
 
-    /// Replaces a fill of a graph.
-    fn cudaGraphMemsetNodeSetParams(node: *mut c_void, parameters: *const FillNode) {
-        // SAFETY: the program passes the structure or null.
-        let fill = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.fill();
-        graph::set_node(address_of(node), Node::Fill(fill))
-    }
-
     /// Replaces a fill of an executable graph.
     fn cudaGraphExecMemsetNodeSetParams(
         executable: *mut c_void,
@@ -172,34 +118,6 @@ runtime! {
         // SAFETY: the program passes the structure or null.
         let fill = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.fill();
         replace(address_of(executable), address_of(node), Node::Fill(fill))
-    }
-
-    /// Replaces a function of a graph.
-    fn cudaGraphHostNodeSetParams(node: *mut c_void, parameters: *const HostNode) {
-        // SAFETY: the program passes the structure or null.
-        let call = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.call();
-        graph::set_node(address_of(node), Node::Host(call))
-    }
-
-    /// Replaces a function of an executable graph.
-    fn cudaGraphExecHostNodeSetParams(
-        executable: *mut c_void,
-        node: *mut c_void,
-        parameters: *const HostNode,
-    ) {
-        // SAFETY: the program passes the structure or null.
-        let call = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.call();
-        replace(address_of(executable), address_of(node), Node::Host(call))
-    }
-
-    /// Replaces the nodes of a child graph in an executable graph.
-    fn cudaGraphExecChildGraphNodeSetParams(
-        executable: *mut c_void,
-        node: *mut c_void,
-        child: *mut c_void,
-    ) {
-        let child = graph::child_node(address_of(child))?;
-        replace(address_of(executable), address_of(node), child)
     }
 
     /// Replaces a node of any type of a graph.

@@ -1,44 +1,15 @@
 //! Graphs.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_void};
 
 use crate::abi::{runtime, store};
 use crate::errors::{self, Code};
-use crate::graph::{self, FillNode, Graph, Handles, HostNode, Node, UpdateResult, Wanted, add};
-use crate::kernels::{Dim3, Launch};
+use crate::graph::{self, FillNode, Handles, HostNode, KernelNode, Node, add};
 use crate::memory::{Copy, Direction, Place, address_of, pointer_to};
 use crate::runtime::copies::{Copy3d, volume_copy};
 use crate::runtime::launches::prepare;
 
-/// `cudaKernelNodeParams`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct KernelNode {
-    function: *const c_void,
-    grid: Dim3,
-    block: Dim3,
-    shared_bytes: c_uint,
-    arguments: *mut *mut c_void,
-    extra: *mut *mut c_void,
-}
-
 impl KernelNode {
-    /// The parameters of a launch.
-    pub(super) fn describe(
-        launch: &Launch,
-        function: *const c_void,
-        arguments: *mut *mut c_void,
-    ) -> KernelNode {
-        KernelNode {
-            function,
-            grid: launch.grid,
-            block: launch.block,
-            shared_bytes: launch.shared_bytes as c_uint,
-            arguments,
-            extra: std::ptr::null_mut(),
-        }
-    }
-
     /// The launch of the node.
     ///
     /// # Safety
@@ -55,15 +26,6 @@ impl KernelNode {
 }
 
 runtime! {
-    /// Creates an empty graph.
-    fn cudaGraphCreate(graph: *mut *mut c_void, _flags: c_uint) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(graph, pointer_to(graph::keep(Graph::default()))) }
-    }
-
-    /// Destroys a graph.
-    fn cudaGraphDestroy(graph: *mut c_void) { graph::destroy(address_of(graph)) }
-
     /// Copies a graph.
     fn cudaGraphClone(clone: *mut *mut c_void, graph: *mut c_void) {
         // SAFETY: the program passes where the handle goes.
@@ -80,35 +42,6 @@ runtime! {
     fn cudaGraphInstantiateWithFlags(executable: *mut *mut c_void, graph: *mut c_void, _flags: u64) {
         // SAFETY: the program passes where the handle goes.
         unsafe { store(executable, pointer_to(graph::instantiate(address_of(graph))?)) }
-    }
-
-    /// Replaces the nodes of an executable graph by those of a graph of the same form.
-    fn cudaGraphExecUpdate(
-        executable: *mut c_void,
-        graph: *mut c_void,
-        result: *mut UpdateResult,
-    ) {
-        let updated = graph::update(address_of(executable), address_of(graph))?;
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(result, updated)? };
-        updated.code()
-    }
-
-    /// Runs a graph.
-    fn cudaGraphLaunch(executable: *mut c_void, stream: *mut c_void) {
-        graph::launch(address_of(executable), address_of(stream))
-    }
-
-    /// Uploads a graph: no effect.
-    fn cudaGraphUpload(_executable: *mut c_void, _stream: *mut c_void) { Ok(()) }
-
-    /// Destroys an executable graph.
-    fn cudaGraphExecDestroy(executable: *mut c_void) { graph::destroy(address_of(executable)) }
-
-    /// Returns the number of nodes; the handles where there is room for them.
-    fn cudaGraphGetNodes(graph: *mut c_void, nodes: *mut *mut c_void, count: *mut usize) {
-        // SAFETY: the program states how many handles fit.
-        unsafe { Wanted::handles(nodes, count).answer(&graph::nodes(address_of(graph))?) }
     }
 
     /// Adds a kernel.
@@ -196,26 +129,4 @@ runtime! {
         }
     }
 
-    /// Adds a node that only orders others.
-    fn cudaGraphAddEmptyNode(
-        handle: *mut *mut c_void,
-        graph: *mut c_void,
-        dependencies: *const *mut c_void,
-        count: usize,
-    ) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Empty) }
-    }
-
-    /// Adds the nodes of another graph.
-    fn cudaGraphAddChildGraphNode(
-        handle: *mut *mut c_void,
-        graph: *mut c_void,
-        dependencies: *const *mut c_void,
-        count: usize,
-        child: *mut c_void,
-    ) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Handles { list: dependencies, count }, graph::child_node(address_of(child))?) }
-    }
 }
