@@ -281,11 +281,7 @@ impl Reader<'_> {
                     .is_some_and(|name| guarded(&opening) == Some(&self.text(file, name)))
         });
         let plain = around.to_vec();
-        let branch = Branch {
-            opening: opening.clone(),
-            at: (file, node.start_byte()),
-        };
-        let inner = inside(around, branch);
+        let inner = inside(around, &opening, file, node.start_byte());
         let inner = if guard { &plain } else { &inner };
         for child in all.iter().skip(if guard { 2 } else { 1 }) {
             match child.kind() {
@@ -307,11 +303,7 @@ impl Reader<'_> {
             let text = self.unit.file(file).text(&(node.start_byte()..end));
             (format!("{before}\n{}", text.trim_end()), 1)
         };
-        let branch = Branch {
-            opening: opening.clone(),
-            at: (file, node.start_byte()),
-        };
-        let inner = inside(around, branch);
+        let inner = inside(around, &opening, file, node.start_byte());
         for child in all.iter().skip(skip) {
             match child.kind() {
                 "preproc_else" | "preproc_elif" | "preproc_elifdef" => {

@@ -41,7 +41,11 @@ impl Item {
 }
 
 /// Returns the scopes around the items of a branch.
-pub(super) fn inside(around: &[Around], branch: Branch) -> Vec<Around> {
+pub(super) fn inside(around: &[Around], opening: &str, file: usize, start: usize) -> Vec<Around> {
+    let branch = Branch {
+        opening: opening.to_owned(),
+        at: (file, start),
+    };
     [around, &[Around::Condition(branch)]].concat()
 }
 
