@@ -29,18 +29,12 @@ impl Gate<'_> {
             .collect();
         let exhausted = reports.iter().any(|report| report.budget_exhausted);
         let data_cost = self.demands.data_cost(plan);
-        let whole = self.whole_cost(&costs).saturating_add(data_cost);
-        if !exhausted && whole <= self.demands.whole_limit {
-            return Ok(None);
-        }
+        let mut whole = self.whole_cost(&costs).saturating_add(data_cost);
         let has_atomics = reports.iter().any(|report| uses_atomics(&report.work));
-        let whole = match has_atomics && !exhausted {
-            true => {
-                let shared = self.shared_cost(data, order, slots, &costs)?;
-                whole.min(shared.saturating_add(data_cost))
-            }
-            false => whole,
-        };
+        if has_atomics && !exhausted && whole > self.demands.whole_limit {
+            let shared = self.shared_cost(data, order, slots, &costs)?;
+            whole = whole.min(shared.saturating_add(data_cost));
+        }
         if !exhausted && whole <= self.demands.whole_limit {
             return Ok(None);
         }

@@ -84,7 +84,7 @@ impl Cta<'_> {
             }
             let races = self.context.checks.races;
             // A word that many blocks only read needs no lock: one more reader changes nothing.
-            if races && (t.write || !allocation.shadow.is_quiet(word, 1, self.context.launch)) {
+            if races && (t.write || !allocation.shadow.are_quiet([word], 1, self.context.launch)) {
                 self.order_global(allocation, (word, mask), (thread, at), &t);
             }
             // Only after the old state is saved.

@@ -190,8 +190,6 @@ struct BlockQueue<'a> {
     /// Every block gets its turn before any gets a second one: where blocks give way before atomic
     /// accesses, as many as possible are between two of them at once.
     round_robin: bool,
-    /// Unfinished blocks, unless all of them wait.
-    max_unfinished: usize,
     turns: u64,
     /// State of the generator that chooses the blocks to pause.
     pauses: u64,
@@ -267,18 +265,18 @@ impl<'a> BlockQueue<'a> {
     /// Reports whether it is the turn of a new block, and one more may be started.
     fn has_room(&self) -> bool {
         let waits = |one: &Started<'_>| one.block.waits();
+        let most = match self.round_robin {
+            true => MAX_SWITCHING_BLOCKS,
+            false => MAX_UNFINISHED_BLOCKS,
+        };
         (self.queue.is_empty() || !self.old)
-            && (self.queue.len() < self.max_unfinished || self.queue.iter().all(waits))
+            && (self.queue.len() < most || self.queue.iter().all(waits))
     }
 }
 
 fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &Mutex<Total>) {
     let mut started = BlockQueue {
         round_robin: context.switches && context.serialized,
-        max_unfinished: match context.switches && context.serialized {
-            true => MAX_SWITCHING_BLOCKS,
-            false => MAX_UNFINISHED_BLOCKS,
-        },
         pauses: context.seed.unwrap_or_default() | 1,
         ..BlockQueue::default()
     };

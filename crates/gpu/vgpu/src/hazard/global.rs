@@ -85,22 +85,11 @@ impl GlobalShadow {
     }
 
     /// Reports whether many blocks of this launch read the words and none wrote them: one more
-    /// reader then changes nothing. The words are in one chunk.
-    #[inline]
-    pub(crate) fn is_quiet(&self, first: usize, words: usize, launch: u32) -> bool {
-        let at = first % CHUNK_WORDS;
-        let Some(quiet) = self.chunk(first).quiet.get() else {
-            return false;
-        };
-        let tag = tag(launch);
-        quiet[at..at + words].iter().all(|q| q.load(Relaxed) == tag)
-    }
-
-    /// Reports the same of several runs of `words` words, each in one chunk.
+    /// reader then changes nothing. `words` from each of `firsts` on are in one chunk.
     #[inline]
     pub(crate) fn are_quiet(
         &self,
-        firsts: impl Iterator<Item = usize>,
+        firsts: impl IntoIterator<Item = usize>,
         words: usize,
         launch: u32,
     ) -> bool {

@@ -51,7 +51,9 @@ impl Cta<'_> {
         if is_input && !kind.write {
             let firsts = lanes(mask).map(|lane| (row.at[lane] / 4) as usize);
             if !races || allocation.shadow.are_quiet(firsts, N, context.launch) {
-                load_row::<N>(allocation, row, mask, kind, words);
+                for lane in lanes(mask) {
+                    load::<N>(allocation, row.at[lane], lane, kind, words);
+                }
                 return mask;
             }
         }
@@ -70,7 +72,7 @@ impl Cta<'_> {
                     mark.word(word, part);
                 }
             }
-            if races && (kind.write || !allocation.shadow.is_quiet(first, N, context.launch)) {
+            if races && (kind.write || !allocation.shadow.are_quiet([first], N, context.launch)) {
                 if !open.as_ref().is_some_and(|o| o.holds(first)) {
                     // The old chunk is released first: two workers must not wait for each other.
                     drop(open.take());
@@ -90,15 +92,13 @@ impl Cta<'_> {
             if kind.write && context.program.addresses_only {
                 continue;
             }
-            let memory = &allocation.words[first..first + N];
             if kind.write {
+                let memory = &allocation.words[first..first + N];
                 for (word, from) in memory.iter().zip(words.iter()) {
                     changed |= store(word, from[lane], part, at);
                 }
             } else {
-                for (word, to) in memory.iter().zip(words.iter_mut()) {
-                    to[lane] = cut(word.load(Relaxed), part, at);
-                }
+                load::<N>(allocation, at, lane, kind, words);
             }
         }
         self.version += u64::from(changed);
@@ -132,23 +132,20 @@ impl Cta<'_> {
     }
 }
 
-/// Loads the words of all active lanes.
+/// Loads the words of a lane, which begin at the byte `at`.
 #[inline(always)]
-fn load_row<const N: usize>(
+fn load<const N: usize>(
     allocation: &Allocation,
-    row: &Row,
-    mask: u32,
+    at: u64,
+    lane: usize,
     kind: Kind,
     words: &mut Words,
 ) {
-    for lane in lanes(mask) {
-        let at = row.at[lane];
-        let first = (at / 4) as usize;
-        let part = word_mask(at, kind.bytes);
-        let memory = &allocation.words[first..first + N];
-        for (word, to) in memory.iter().zip(words.iter_mut()) {
-            to[lane] = cut(word.load(Relaxed), part, at);
-        }
+    let first = (at / 4) as usize;
+    let part = word_mask(at, kind.bytes);
+    let memory = &allocation.words[first..first + N];
+    for (word, to) in memory.iter().zip(words.iter_mut()) {
+        to[lane] = cut(word.load(Relaxed), part, at);
     }
 }
 
