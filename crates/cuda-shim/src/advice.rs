@@ -15,7 +15,7 @@ const HOST: i32 = 2;
 const HOST_NUMBER: i32 = -1;
 const NO_NUMBER: i32 = -2;
 
-/// What the program stated about a managed allocation.
+/// Statements of the program about a managed allocation.
 #[derive(Debug, Clone, Copy, Default)]
 struct Advice {
     read_mostly: bool,

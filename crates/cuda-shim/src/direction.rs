@@ -41,7 +41,7 @@ impl Direction {
         }
     }
 
-    /// Whether the pointers fit the direction; shared memory fits each.
+    /// Reports whether the pointers fit the direction; shared memory fits each.
     pub(crate) fn admits(self, destination: Side, source: Side) -> bool {
         let host = |side: Side| side != Side::Device;
         let device = |side: Side| side != Side::Host;
@@ -55,7 +55,7 @@ impl Direction {
     }
 }
 
-/// Who can access an address.
+/// Access to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Host,

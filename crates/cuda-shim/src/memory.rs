@@ -101,7 +101,7 @@ pub(crate) fn set_host_flags(address: u64, flags: u32) {
     }
 }
 
-/// Whether the address is one of the memory of a CUDA array.
+/// Reports whether the address is one of the memory of a CUDA array.
 pub(crate) fn is_array(address: u64) -> bool {
     let held = device().is_ok_and(|device| device.holds(address));
     held && find_allocation(address).is_ok_and(|found| found.kind == kind::ARRAY)

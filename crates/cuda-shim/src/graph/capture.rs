@@ -25,7 +25,7 @@ pub(super) struct Branch {
     pub(super) graph: u64,
     /// Handles of the nodes that the next one depends on.
     pub(super) tips: Vec<u64>,
-    /// Where the capture began; none in the streams that joined it.
+    /// Beginning of the capture; none in the streams that joined it.
     origin: Option<Origin>,
     /// The legacy default stream would wait for the stream.
     blocking: bool,

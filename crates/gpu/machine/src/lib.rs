@@ -278,7 +278,7 @@ impl Machine {
             put(grid + 4 * n, &count.to_le_bytes());
         }
         put(stack, &self.local_bytes().to_le_bytes());
-        if let Some(places) = ClusterPlaces::of(image.sm) {
+        if let Some(places) = ClusterPlaces::for_target(image.sm) {
             // Without clusters a block is one of its own.
             put(places.explicit, &u32::from(cluster.is_some()).to_le_bytes());
             places.put(&mut put, launch.grid, cluster.unwrap_or([1; 3]));
@@ -338,7 +338,7 @@ impl Machine {
 
 /// Offsets of the shape of the clusters in constant bank 0.
 struct ClusterPlaces {
-    /// Whether the launch names clusters.
+    /// Flag of a launch that names clusters.
     explicit: usize,
     /// Blocks of a cluster in x, y, z; then of all of it.
     blocks: usize,
@@ -348,7 +348,7 @@ struct ClusterPlaces {
 }
 
 impl ClusterPlaces {
-    fn of(sm: u32) -> Option<ClusterPlaces> {
+    fn for_target(sm: u32) -> Option<ClusterPlaces> {
         Some(match sm {
             ..90 => return None,
             90..=99 => ClusterPlaces {

@@ -60,7 +60,7 @@ fn allocate(i: &Instruction) -> Option<TensorCoreOp> {
     })
 }
 
-fn place(address: &Address) -> Option<TensorPlace> {
+fn tensor_place(address: &Address) -> Option<TensorPlace> {
     (address.kind == "tmem").then_some(())?;
     Some(TensorPlace {
         register: address.uniform?.index,
@@ -86,7 +86,7 @@ fn transfer(i: &Instruction) -> Option<TensorTransfer> {
         shape,
         threads,
         packed: i.has("PACK16BIT") || i.has("EXPAND16BIT"),
-        at: place(addresses(i).first()?)?,
+        at: tensor_place(addresses(i).first()?)?,
         registers: (repeats.unwrap_or(1) * shape.registers()) as u8,
         data: registers(i).next()?.index,
         stores: i.opcode == "STTM",
@@ -108,7 +108,7 @@ fn copy(i: &Instruction) -> Option<TensorCoreOp> {
     };
     let places = addresses(i);
     Some(TensorCoreOp::Fill {
-        at: place(places.first()?)?,
+        at: tensor_place(places.first()?)?,
         descriptor: places.get(1)?.uniform?.index,
         fill: Fill {
             rows,
