@@ -359,7 +359,7 @@ fn the_check_script_reports_a_driver_call_that_fails_and_ends_in_time() {
         let stage = &report["stages"]["facts"];
         assert!(!passed && stage["passed"] == false, "{failure}: {stage:#}");
         assert!(
-            stage["seconds"].as_f64().unwrap() < 90.0,
+            stage["seconds"].as_f64().unwrap() < 450.0,
             "{failure}: {stage:#}"
         );
     }

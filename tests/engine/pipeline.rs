@@ -268,13 +268,10 @@ fn a_resumed_run_ends_as_the_uninterrupted_one_and_judges_nothing_twice() {
     for instant in [true, false] {
         let dir = TempDir::new().unwrap();
         let db = dir.path().join("t.db");
-        let first = drive(
-            &db,
-            Toy::new(Order::Fixed, false),
-            plan(&["a", "b"], evals(50), 2),
-            false,
-            Some(7),
-        );
+        // A result is announced once it is on the disk: where that takes long, all would be over by the 7th.
+        let mut slow = Toy::new(Order::Fixed, false);
+        slow.delay = Duration::from_millis(20);
+        let first = drive(&db, slow, plan(&["a", "b"], evals(50), 2), false, Some(7));
         assert_eq!(
             first.result.as_ref().unwrap().reason,
             StopReason::Interrupted
