@@ -93,6 +93,9 @@ impl Session for Counting {
     fn unwritten(&self, slot: Slot) -> Option<Vec<Range<u64>>> {
         self.gpu.unwritten(slot)
     }
+    fn unread(&self, slot: Slot) -> Option<Vec<Range<u64>>> {
+        self.gpu.unread(slot)
+    }
     fn can_sample(&self) -> bool {
         self.gpu.can_sample()
     }

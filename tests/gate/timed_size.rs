@@ -413,3 +413,63 @@ fn blocks_that_read_in_place_what_others_store_race() {
                    if (i < 40001) x[i] = mix(x[i]) + (n >> 31); }";
     in_place(stencil, 1251).is(Verdict::Race, "blocks of one launch read what its block");
 }
+
+/// The place of the maximum of each of 40 rows of 3001 elements, of which `columns` are looked at.
+fn places_of_maxima(columns: u32) -> Case {
+    Case {
+        arguments: vec![
+            numbers("x", Role::Input, &[40, 3001]),
+            PlanArgument::new("y", Element::I32, Role::Output, &[40]),
+        ],
+        kernel: format!(
+            "(const unsigned* x, int* y) {{ int at = 0; unsigned best = 0; \
+             for (int c = 0; c < {columns}; ++c) {{ \
+                 unsigned v = x[blockIdx.x * 3001 + c]; if (v > best) {{ best = v; at = c; }} }} \
+             if (threadIdx.x == 0) y[blockIdx.x] = at; }}"
+        ),
+        grid: [40, 1, 1],
+        reference: "(const unsigned* x, int* y) { int r = blockIdx.x * 32 + threadIdx.x, at = 0; \
+                    for (int c = 0; r < 40 && c < 3001; ++c) \
+                        if (x[r * 3001 + c] > x[r * 3001 + at]) at = c; \
+                    if (r < 40) y[r] = at; }",
+        reference_grid: [2, 1, 1],
+    }
+}
+
+#[test]
+fn extremes_in_elements_that_nothing_reads_show_a_tail_that_is_left_out() {
+    let judge = |columns, demands: &Demands| {
+        let exact = PlanGate {
+            deterministic: true,
+            ..PlanGate::default()
+        };
+        places_of_maxima(columns).judge_within(exact, demands)
+    };
+    let proof = Demands::proof(&[7], 1 << 30);
+    for columns in [2999, 3000] {
+        let refused = judge(columns, &proof).expect_err("a tail is left out");
+        assert_eq!(refused.verdict, Verdict::Incorrect, "{refused}");
+        let why = "elements that the kernel does not read";
+        assert!(refused.detail.contains(why), "{}", refused.detail);
+    }
+    assert!(judge(3001, &proof).is_ok_and(|evidence| !evidence.sampled));
+}
+
+#[test]
+fn an_input_of_which_the_reference_too_reads_a_part_only_may_have_extremes_anywhere() {
+    let case = Case {
+        arguments: vec![
+            numbers("x", Role::Input, &[4, 1000]),
+            PlanArgument::new("y", Element::U32, Role::Output, &[1000]),
+        ],
+        kernel: "(const unsigned* x, unsigned* y) { int i = blockIdx.x * 32 + threadIdx.x; \
+                 if (i < 1000) y[i] = mix(x[i * 4]); }"
+            .to_owned(),
+        grid: [32, 1, 1],
+        reference: "(const unsigned* x, unsigned* y) { \
+                    for (int i = threadIdx.x; i < 1000; i += 32) y[i] = mix(x[i * 4]); }",
+        reference_grid: [1, 1, 1],
+    };
+    let found = case.judge_within(PlanGate::default(), &Demands::proof(&[7], 1 << 30));
+    assert!(found.is_ok_and(|evidence| !evidence.sampled));
+}

@@ -262,6 +262,10 @@ impl Session for VirtualGpu {
         Some(self.memory.unwritten(self.buffer(slot)).collect())
     }
 
+    fn unread(&self, slot: Slot) -> Option<Vec<Range<u64>>> {
+        Some(self.memory.unread(self.buffer(slot)).collect())
+    }
+
     fn is_overwritten(&self, slot: Slot) -> bool {
         self.memory.is_overwritten(self.buffer(slot))
     }

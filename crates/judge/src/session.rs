@@ -374,6 +374,12 @@ pub trait Session {
     /// poison; `None` if the device cannot tell (the gate then checks the poison pattern).
     fn unwritten(&self, slot: Slot) -> Option<Vec<Range<u64>>>;
 
+    /// Returns the byte ranges, ascending and disjoint, that the last run did not read; `None` if the
+    /// device cannot tell. Bytes that were read may be among them.
+    fn unread(&self, _slot: Slot) -> Option<Vec<Range<u64>>> {
+        None
+    }
+
     /// Reports whether a kernel stored to a buffer since the last upload, if the device can tell: a
     /// store may leave the value unchanged.
     fn is_overwritten(&self, _slot: Slot) -> bool {

@@ -37,6 +37,7 @@ pub mod spread;
 mod tiling;
 pub mod tolerance;
 mod trials;
+mod unread;
 pub mod verify;
 mod verified;
 mod writers;

@@ -10,6 +10,7 @@ use super::oracle::caching::{Means, keeping};
 use super::oracle::{self, Oracle, OracleError, Tensor};
 use super::partial::PartialReference;
 use super::rounding::RandomRoundings;
+use super::unread::{UnreadElements, move_extremes, number_of};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tuner_core::cache::CacheFolder;
@@ -34,6 +35,8 @@ pub struct References {
     parts: BoundedCache<DataKey, PartialReference>,
     /// Results under random rounding, whole or partial, by precision.
     rounded: BoundedCache<(DataKey, u32), RandomRoundings>,
+    /// Elements that receive the extreme values of inputs, by the number that data names.
+    unread: HashMap<u64, Arc<UnreadElements>>,
     /// Coverage by candidates.
     coverage: BoundedCache<CoverageKey, Arc<Coverage>>,
     /// Lane instructions of reference kernels that ran whole.
@@ -74,6 +77,7 @@ impl References {
             parts: BoundedCache::new(bytes / 8),
             rounded: BoundedCache::new(bytes / 8),
             coverage: BoundedCache::new(bytes / 8),
+            unread: HashMap::new(),
             costs: HashMap::new(),
             proven: HashSet::new(),
             expected: HashMap::new(),
@@ -134,6 +138,9 @@ impl References {
         if let Some(known) = self.inputs.get(&plan.inputs(data)) {
             return Ok(Arc::clone(known));
         }
+        if let Some(inputs) = self.moved_inputs(plan, data, generated)? {
+            return Ok(inputs);
+        }
         let mut inputs = Vec::with_capacity(plan.plan.arguments.len());
         for (index, argument) in plan.plan.arguments.iter().enumerate() {
             if !argument.role.is_filled() {
@@ -161,6 +168,42 @@ impl References {
         self.inputs
             .insert(plan.inputs(data), Arc::clone(&inputs), bytes);
         Ok(inputs)
+    }
+
+    /// Keeps a set of elements, and returns the number by which data names it.
+    pub(super) fn keep_unread(&mut self, unread: UnreadElements) -> u64 {
+        let number = number_of(&unread);
+        self.unread.insert(number, Arc::new(unread));
+        number
+    }
+
+    /// Builds inputs whose extreme values are moved; `None` where those of `data` stay as drawn.
+    fn moved_inputs(
+        &mut self,
+        plan: &KeyedPlan<'_>,
+        data: Data,
+        generated: &BTreeMap<usize, Arc<[u8]>>,
+    ) -> Result<Option<Inputs>, OracleError> {
+        let unread = data.unread.and_then(|number| self.unread.get(&number));
+        let Some(unread) = unread.map(Arc::clone) else {
+            return Ok(None);
+        };
+        let plain = Data {
+            unread: None,
+            ..data
+        };
+        let mut inputs = (*self.inputs_with(plan, plain, generated)?).clone();
+        for (index, elements) in unread.iter() {
+            let argument = plan.plan.arguments.get(*index);
+            let input = inputs.get_mut(*index).and_then(Option::as_mut);
+            if let Some((argument, input)) = argument.zip(input) {
+                *input = move_extremes(input, argument.element, elements, data.seed);
+            }
+        }
+        let (bytes, inputs) = (size(&inputs), Arc::new(inputs));
+        self.inputs
+            .insert(plan.inputs(data), Arc::clone(&inputs), bytes);
+        Ok(Some(inputs))
     }
 
     /// Returns the cached inputs of a plan after they were built once.

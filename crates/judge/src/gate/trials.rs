@@ -341,7 +341,7 @@ fn both_zero(element: Element, one: &[u8], two: &[u8]) -> bool {
 }
 
 /// Returns the lane instructions of a run; 0 if the device does not count.
-fn cost(pass: &Pass) -> u64 {
+pub(super) fn cost(pass: &Pass) -> u64 {
     pass.work
         .iter()
         .map(|work| work.lane_instructions)

@@ -18,6 +18,7 @@ use super::generate;
 use super::keys::KeyedPlan;
 use super::oracle::OracleError;
 use super::references::References;
+use super::unread::UnreadElements;
 use crate::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
 use crate::stopwatch::OutputSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,6 +98,8 @@ pub(super) struct Gate<'a> {
     pub(super) expected: Expectations,
     /// A run left changed variables in its module.
     pub(super) remembers: bool,
+    /// Elements of the inputs that the first whole run did not read; `None` before it.
+    pub(super) unread: Option<UnreadElements>,
     /// The blocks that represent the problem; `None` if it is run whole.
     pub(super) sample: Option<Sample>,
     /// The blocks of `sample` were chosen.
@@ -124,6 +127,7 @@ impl<'a> Gate<'a> {
             compared: BTreeSet::new(),
             expected: Expectations::default(),
             remembers: false,
+            unread: None,
             sample: None,
             has_chosen: false,
         }
@@ -162,6 +166,7 @@ impl Gate<'_> {
             if seeds.len() == 1 && (self.remembers || self.affords_another(pass)) {
                 self.other_seed(*data, pass)?;
             }
+            self.unread_extremes(*data, pass)?;
             self.hard_cases(*data, pass)?;
         }
         let (sampled, budget_exhausted) = first.map_or((false, None), |(_, pass)| {
@@ -328,6 +333,7 @@ impl Gate<'_> {
     /// Runs every block of every launch.
     fn whole(&mut self, order: Order, slots: &[Option<Slot>]) -> Result<Vec<RunReport>, Stop> {
         let mut reports = Vec::with_capacity(self.plan.launches.len());
+        let first = self.unread.is_none();
         for index in 0..self.plan.launches.len() {
             let mut report = self.launch(index, slots, Blocks::All, order, None)?;
             // A device that does not count has still run everything.
@@ -336,6 +342,9 @@ impl Gate<'_> {
             reports.push(report);
             if stopped {
                 break;
+            }
+            if first {
+                self.record_unread(slots);
             }
         }
         Ok(reports)

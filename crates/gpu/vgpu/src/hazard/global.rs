@@ -1,6 +1,7 @@
 //! Shadow of global memory: cells shared by the blocks of a launch, and the previous contents of
 //! written words, so that a launch can be repeated.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -145,6 +146,28 @@ impl GlobalShadow {
         }
     }
 
+    /// Returns the words that no thread of a launch is known to have read; of a word that was written,
+    /// reads before the write are not known.
+    pub(crate) fn unread(&self, launch: u32) -> Vec<Range<usize>> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        let mut add = |words: Range<usize>| match found.last_mut() {
+            Some(last) if last.end == words.start => last.end = words.end,
+            _ => found.push(words),
+        };
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            let first = number * CHUNK_WORDS;
+            let end = self.words.min(first + CHUNK_WORDS);
+            let cells = chunk.get().map(|chunk| chunk.open());
+            match cells.filter(|cells| cells.launch == launch) {
+                None => add(first..end),
+                Some(cells) => (first..end)
+                    .filter(|word| !cells.words.has_read(word - first))
+                    .for_each(|word| add(word..word + 1)),
+            }
+        }
+        found
+    }
+
     /// Restores the words that a launch wrote to.
     pub(crate) fn restore(&self, launch: u32, words: &[AtomicU32], init: &InitMap) {
         let chunks = self.chunks.iter().enumerate();
@@ -205,7 +228,7 @@ impl OpenChunk<'_> {
     }
 
     /// Forgets all accesses to words of this chunk.
-    pub(crate) fn forget_words(&mut self, words: std::ops::Range<usize>) {
+    pub(crate) fn forget_words(&mut self, words: Range<usize>) {
         for at in words.map(|word| word % CHUNK_WORDS) {
             self.cells.words.store(at, &GlobalCell::default());
             self.set_quiet(at, 0);

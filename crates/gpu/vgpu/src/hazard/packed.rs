@@ -153,6 +153,13 @@ impl PackedCells {
         self.drop_unused();
     }
 
+    /// Reports whether a read of any byte of a word is recorded.
+    pub(super) fn has_read(&self, at: usize) -> bool {
+        let whole = self.reads.get(at).is_some_and(|half| *half != [0; 2]);
+        let of_bytes = self.byte_reads.get(at);
+        whole || of_bytes.is_some_and(|bytes| *bytes != [[0; 2]; 4])
+    }
+
     /// The cell of a byte of a word that is kept byte by byte.
     #[inline]
     pub(super) fn load_byte(&self, at: usize, byte: usize) -> GlobalCell {

@@ -361,6 +361,15 @@ impl GlobalMemory {
         self.allocations[buffer.0].init.unwritten().into_iter()
     }
 
+    /// Returns the byte ranges that the last launch did not read, by whole words. Reads are known of
+    /// launches that were checked for races, and of bytes that the launch did not write.
+    pub fn unread(&self, buffer: BufferId) -> impl Iterator<Item = Range<u64>> {
+        let allocation = &self.allocations[buffer.0];
+        let bytes = allocation.bytes;
+        let words = allocation.shadow.unread(self.attempts).into_iter();
+        words.map(move |words| words.start as u64 * 4..(words.end as u64 * 4).min(bytes))
+    }
+
     /// All buffers that are not freed, those of modules included, in the order of their allocation.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> + use<> {
         self.live.clone().into_iter().map(BufferId)

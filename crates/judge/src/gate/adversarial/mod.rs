@@ -21,13 +21,19 @@ pub struct Data {
     pub seed: u64,
     /// The hard case; `None` for the declared fills.
     pub case: Option<Case>,
+    /// Set of elements that receive the extreme values; `None` where all values stay as drawn.
+    pub unread: Option<u64>,
 }
 
 impl Data {
     /// The declared fills with a seed.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        Self { seed, case: None }
+        Self {
+            seed,
+            case: None,
+            unread: None,
+        }
     }
 }
 
@@ -35,6 +41,11 @@ impl std::fmt::Display for Data {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.case {
             Some(case) => write!(f, "adversarial input `{}`", case.name()),
+            None if self.unread.is_some() => write!(
+                f,
+                "seed {}, extreme values of the inputs moved to elements that the kernel does not read",
+                self.seed
+            ),
             None => write!(f, "seed {}", self.seed),
         }
     }
