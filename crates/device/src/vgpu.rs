@@ -331,7 +331,7 @@ impl Session for VirtualGpu {
             hazards,
             warnings: report.warnings.iter().map(warning).collect(),
             work: Work {
-                lane_instructions: report.counters.lane_instructions,
+                lane_instructions: cost(&report.counters),
                 atomics: report.counters.class(::vgpu::counters::Class::Atomic),
                 blocks: report.counters.blocks,
                 grid_blocks: run.launch.blocks(),
@@ -340,6 +340,16 @@ impl Session for VirtualGpu {
             budget_exhausted: exhausted,
         })
     }
+}
+
+/// Operations of a lane in one `mma.sync` of 16 x 8 x 16.
+const LANE_OPERATIONS: u64 = 128;
+
+/// Returns the work of a run, in lane instructions. One thread starts a product of `wgmma` or `tcgen05`
+/// whose execution takes as long as thousands of other instructions.
+fn cost(counters: &::vgpu::counters::Counters) -> u64 {
+    let products = counters.tensor_flops / LANE_OPERATIONS;
+    counters.lane_instructions.max(products)
 }
 
 /// Checks that the launch can begin.

@@ -53,7 +53,8 @@ pub struct Rounding {
 /// Work counted during a run. All zero on devices that do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Instructions executed by lanes.
+    /// Instructions executed by lanes; where tensor cores do most of the work, the instructions of
+    /// `mma.sync` for the same products.
     pub lane_instructions: u64,
     /// Warp instructions that are atomic.
     pub atomics: u64,
