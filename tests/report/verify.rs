@@ -91,6 +91,32 @@ fn a_template_that_became_wrong_fails_a_header_and_not_a_launcher() {
 }
 
 #[test]
+fn the_gate_judges_the_source_that_a_shipped_file_holds() {
+    let folder = shipped();
+    let folder = folder.path();
+    let gate = |shipped: &str, code| {
+        let line = "gate scale --device vgpu:a100 --problem small --db none.db --format json";
+        let mut line = words(line);
+        line.extend(["--shipped", shipped]);
+        let (out, told) = run(folder, &line, code);
+        let answer: serde_json::Value = serde_json::from_str(&out).unwrap_or_default();
+        (answer["problems"][0].clone(), told)
+    };
+    // A folder has them all.
+    gate("ship/s_launch.h", 0);
+    gate("ship", 0);
+    let launcher = folder.join("ship/s_launch.h");
+    replace(&launcher, "2.0f * x[i]", "3.0f * x[i]");
+    for shipped in ["ship/s_launch.h", "ship"] {
+        let (line, told) = gate(shipped, 4);
+        assert_eq!(line["outcome"], "wrong", "{line}");
+        let detail = line["detail"].as_str().unwrap();
+        assert!(detail.contains("s_launch.h: incorrect"), "{detail} {told}");
+    }
+    gate("ship/s.h", 0);
+}
+
+#[test]
 fn a_slower_build_is_a_regression() {
     let folder = shipped();
     let folder = folder.path();

@@ -6,14 +6,15 @@ pub(super) mod promotion;
 mod show;
 mod sources;
 
-use super::CommandResult;
 use super::output::{self, Format};
 use super::results::{block_on, db_parser, write_file};
 use super::terminal::Ticker;
+use super::{CliError, CommandResult, verify};
 use crate::exit;
 use serde::Serialize;
 use std::path::PathBuf;
 use tuner_core::record::{Compared, ConfigValues, TimingKind, Verdict, config_as_object};
+use tuner_device::DeviceSelector;
 use tuner_engine::job::{Prepared, ProveBudget, Request};
 use tuner_report::accept::Finding;
 use tuner_report::export::CodeChange;
@@ -62,8 +63,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "K=V,…", conflicts_with = "shipped")]
     config: Option<String>,
 
-    /// Read the shipped configuration from a header of `tuner export` or a file of `tuner record`
-    #[arg(long, value_name = "FILE")]
+    /// Read the shipped configuration from a header, launcher or package of `tuner export` or a file of
+    /// `tuner record`; a source that the file holds is judged, too
+    #[arg(long, value_name = "FILE|FOLDER")]
     shipped: Option<PathBuf>,
 
     #[command(flatten)]
@@ -211,6 +213,39 @@ struct Answer {
     promotion: Option<Promotion>,
 }
 
+/// Fails the problems whose shipped file holds a source that is wrong or slower than recorded: the
+/// comparison builds the project's template.
+fn fail_on_shipped_source(
+    args: &Args,
+    device: &str,
+    problems: &mut [Line],
+) -> Result<(), CliError> {
+    let (Some(path), Ok(selector)) = (&args.shipped, args.device.parse::<DeviceSelector>()) else {
+        return Ok(());
+    };
+    if matches!(selector, DeviceSelector::Replay(_)) {
+        return Ok(());
+    }
+    let check = verify::Args {
+        path: path.clone(),
+        device: selector,
+        kernel: Some(args.kernel.clone()),
+        max_regression: args.max_regression,
+        prove_budget: args.prove_budget,
+        format: args.format,
+    };
+    for fault in verify::source_faults(&check, device)? {
+        let own = problems
+            .iter_mut()
+            .filter(|line| line.problem == fault.problem);
+        for line in own.filter(|line| line.outcome == Outcome::Passed) {
+            line.outcome = fault.outcome;
+            line.detail.clone_from(&fault.detail);
+        }
+    }
+    Ok(())
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -229,7 +264,8 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let ticker = Ticker::start();
     let prepared = Prepared::new(&request, &folder)?;
     let known = block_on(sources::known(args, &prepared))?;
-    let (problems, figures) = compare::compare_problems(args, &prepared, &known)?;
+    let (mut problems, figures) = compare::compare_problems(args, &prepared, &known)?;
+    fail_on_shipped_source(args, &prepared.facts().name, &mut problems)?;
     drop(ticker);
     if problems.iter().all(|line| line.outcome == Outcome::Skipped) {
         refuse!(

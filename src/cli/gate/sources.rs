@@ -1,13 +1,13 @@
 //! Sources of the shipped and the best configurations.
 
 use super::Args;
+use crate::cli::CliError;
 use crate::cli::check::select::parse_config;
 use crate::cli::history::commits_at;
 use crate::cli::results::default_database;
-use crate::cli::{CliError, usage};
+use crate::cli::verify::shipped_entries;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use tuner_core::files;
 use tuner_core::record::{ConfigValues, LeaderboardRow, TimingKind};
 use tuner_engine::job::Prepared;
 use tuner_report::export;
@@ -131,9 +131,7 @@ fn shipped_file(
         }
     };
     let shown = path.display().to_string();
-    let text = files::read_text(&path, files::MAX_TEXT_BYTES)
-        .map_err(|error| usage(format!("{shown}: cannot be read: {error}")))?;
-    let entries = export::read_shipped(&text, &shown)?;
+    let entries = shipped_entries(&path)?;
     let of_device: Vec<Shipped> = entries
         .iter()
         .filter(|entry| entry.device == device)

@@ -7,15 +7,15 @@ mod show;
 use super::gate::Outcome;
 use super::output::{self, Format};
 use super::terminal::Ticker;
-use super::{CommandResult, usage};
+use super::{CliError, CommandResult, usage};
 use crate::exit;
 use artefacts::Artefact;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tuner_core::record::{Compared, ConfigValues, TimingKind, Verdict, config_as_object};
 use tuner_device::DeviceSelector;
 use tuner_engine::job::ProveBudget;
-use tuner_report::export::CodeChange;
+use tuner_report::export::{CodeChange, Shipped};
 
 /// Check that shipped headers, launchers and packages still build, are right and as fast as recorded
 ///
@@ -40,28 +40,28 @@ result that is wrong or can no longer be built.")]
 pub(crate) struct Args {
     /// Shipped file, or a folder with such files
     #[arg(value_name = "HEADER|FOLDER")]
-    path: PathBuf,
+    pub(super) path: PathBuf,
 
     /// Device: auto, cuda, cuda:N or vgpu:NAME
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    device: DeviceSelector,
+    pub(super) device: DeviceSelector,
 
     /// Search space of the kernel, for files that do not name it or outside its project
     #[arg(long, value_name = "KERNEL|FILE.yaml")]
-    kernel: Option<String>,
+    pub(super) kernel: Option<String>,
 
     /// Allowed slowdown against the recorded time
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = super::gate::percent)]
-    max_regression: f64,
+    pub(super) max_regression: f64,
 
     /// Run the configurations whole on their sizes, on a virtual GPU, if each takes at most this number of
     /// lane instructions; 0: never [default: 3e10]
     #[arg(long, value_name = "N")]
-    prove_budget: Option<ProveBudget>,
+    pub(super) prove_budget: Option<ProveBudget>,
 
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
-    format: Format,
+    pub(super) format: Format,
 }
 
 /// Result of an entry.
@@ -90,6 +90,54 @@ struct Line {
     now_us_p50: Option<f64>,
     /// Time now over the recorded one; null for another device or kind of time.
     ratio: Option<f64>,
+}
+
+/// Reads the entries of a shipped file, or of every shipped file of a folder.
+///
+/// # Errors
+/// A file that cannot be read, or none.
+pub(super) fn shipped_entries(path: &Path) -> Result<Vec<Shipped>, CliError> {
+    let artefacts = artefacts::find(path)?;
+    Ok(artefacts
+        .into_iter()
+        .flat_map(|artefact| artefact.entries)
+        .collect())
+}
+
+/// Entry whose shipped source is at fault.
+pub(super) struct SourceFault {
+    /// Problem of the entry.
+    pub(super) problem: String,
+    /// Outcome of its check.
+    pub(super) outcome: Outcome,
+    /// Reason.
+    pub(super) detail: String,
+}
+
+/// Rebuilds the entries for a device from the source that shipped files hold, and returns those at
+/// fault. Files without source have none.
+///
+/// # Errors
+/// Files that cannot be read or built, or a device that does not work.
+pub(super) fn source_faults(args: &Args, device: &str) -> Result<Vec<SourceFault>, CliError> {
+    let mut faults = Vec::new();
+    for mut artefact in artefacts::find(&args.path)? {
+        artefact.entries.retain(|entry| entry.device == device);
+        if artefact.source.is_none() || artefact.entries.is_empty() {
+            continue;
+        }
+        let lines = check::check_artefact(args, &artefact)?.into_iter();
+        faults.extend(
+            lines
+                .filter(|line| line.outcome.is_fault())
+                .map(|line| SourceFault {
+                    problem: line.problem,
+                    outcome: line.outcome,
+                    detail: format!("built from the source in {}: {}", line.file, line.detail),
+                }),
+        );
+    }
+    Ok(faults)
 }
 
 /// Runs the command.
