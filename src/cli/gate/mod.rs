@@ -6,6 +6,7 @@ pub(super) mod promotion;
 mod show;
 mod sources;
 
+use super::outcome::{Outcome, percent};
 use super::output::{self, Format};
 use super::results::{block_on, db_parser, write_file};
 use super::terminal::Ticker;
@@ -91,43 +92,6 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-}
-
-/// Parses an allowed slowdown, such as `2%`.
-pub(super) fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches('%').trim();
-    match number.parse::<f64>() {
-        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err(format!("`{text}` is not a percentage; type 2% (or 0.5%)")),
-    }
-}
-
-/// Outcome of a check of a shipped configuration.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Outcome {
-    Passed,
-    Regression,
-    Wrong,
-    #[default]
-    Skipped,
-}
-
-impl Outcome {
-    /// Reports whether the check found a fault.
-    pub(super) fn is_fault(self) -> bool {
-        matches!(self, Self::Regression | Self::Wrong)
-    }
-
-    /// Returns the word for a table, in which faults stand out.
-    pub(super) fn table_word(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Regression => "REGRESSION",
-            Self::Wrong => "WRONG",
-            Self::Skipped => "skipped",
-        }
-    }
 }
 
 /// Comparison of the shipped configuration with a time.

@@ -4,7 +4,7 @@ mod artefacts;
 mod check;
 mod show;
 
-use super::gate::Outcome;
+use super::outcome::{Outcome, percent};
 use super::output::{self, Format};
 use super::terminal::Ticker;
 use super::{CliError, CommandResult, usage};
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     pub(super) kernel: Option<String>,
 
     /// Allowed slowdown against the recorded time
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = super::gate::percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
     pub(super) max_regression: f64,
 
     /// Run the configurations whole on their sizes, on a virtual GPU, if each takes at most this number of

@@ -12,6 +12,7 @@ mod conflicts;
 mod coverage;
 mod demands;
 mod expected;
+mod extremes;
 pub mod generate;
 mod bounded_cache;
 mod evidence;
