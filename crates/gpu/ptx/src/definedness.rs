@@ -6,7 +6,7 @@
 //! the control flow of a launch decides. Guarded definitions count as partial.
 //!
 //! A value that may be undefined and is stored to shared memory comes back by a load: then the values of such
-//! loads are watched as well.
+//! loads are watched as well. So are those of loads of unwritten bytes that a predicate may discard.
 #![expect(
     clippy::indexing_slicing,
     reason = "registers and instructions are numbered by the parser of the same function"
@@ -108,9 +108,9 @@ fn sinks_result(i: &Instruction<'_>) -> bool {
     matches!(i.operands.first(), Some(Operand::Sink))
 }
 
-/// Finds the registers that a thread may read before it has written them, and the values computed
-/// from them.
-pub fn find_undefined(body: &Body<'_>) -> MaybeUndefined {
+/// Finds the registers that a thread may read before it has written them, those of deferred loads (by index),
+/// and the values computed from them.
+pub fn find_undefined(body: &Body<'_>, deferred: HashSet<usize>) -> MaybeUndefined {
     let carry = carry_flag(body);
     let effects = body.instructions.iter().map(|i| effects(i, carry));
     let effects: Vec<Effects> = effects.collect();
@@ -121,7 +121,7 @@ pub fn find_undefined(body: &Body<'_>) -> MaybeUndefined {
         return MaybeUndefined::default();
     };
     let seeds = first.live_in();
-    if seeds.members().next().is_none() {
+    if seeds.members().next().is_none() && deferred.is_empty() {
         return MaybeUndefined::default();
     }
     let mut found = MaybeUndefined::default();
@@ -134,6 +134,7 @@ pub fn find_undefined(body: &Body<'_>) -> MaybeUndefined {
         body,
         effects: &effects,
         blocks: &blocks,
+        deferred,
         shared: false,
     };
     let found = flow.find(seeds.clone(), found);
@@ -168,6 +169,8 @@ struct Flow<'f, 'a> {
     body: &'f Body<'a>,
     effects: &'f [Effects],
     blocks: &'f [Block],
+    /// Loads that may return such values.
+    deferred: HashSet<usize>,
     /// Loads of shared memory may return such values.
     shared: bool,
 }
@@ -220,7 +223,8 @@ impl Flow<'_, '_> {
             for next in next {
                 let changed = entering[*next].add_all(&now, None);
                 // A block may make such values where none reaches it.
-                let first = self.shared && reached.insert(*next);
+                let makes = self.shared || !self.deferred.is_empty();
+                let first = makes && reached.insert(*next);
                 if (changed || first) && !open.contains(next) {
                     open.push(*next);
                 }
@@ -233,7 +237,8 @@ impl Flow<'_, '_> {
     fn step(&self, at: usize, undefined: &mut Set) {
         let i = &self.body.instructions[at];
         let guard = i.guard.is_some_and(|(reg, _)| undefined.has(reg));
-        let loaded = self.shared && i.opcode == "ld" && may_be_shared(i);
+        let loaded =
+            self.deferred.contains(&at) || self.shared && i.opcode == "ld" && may_be_shared(i);
         let needs = self.effects[at].needs.iter();
         let computed =
             !FROM_MEMORY.contains(&i.opcode) && needs.into_iter().any(|r| undefined.has(*r));

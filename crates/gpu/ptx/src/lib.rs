@@ -11,6 +11,7 @@ mod reserved;
 mod wide;
 pub mod contract;
 pub mod definedness;
+mod discards;
 pub mod flow;
 pub mod intent;
 pub mod pointers;

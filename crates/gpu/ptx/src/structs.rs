@@ -2,11 +2,13 @@
 //!
 //! A compiler copies a struct word by word, padding included. It sets a bit field by loading its
 //! word, replacing some bits and storing it back. In terms of the source, neither reads unwritten
-//! bytes. A variable that a called function sets on success is loaded before the test of its result.
+//! bytes. A variable that a called function sets on success is loaded before the test of its result, and
+//! the right side of `a && b` before that of `a`.
 //! These are recognised by the uses of a loaded value; any other use is a read.
 
 use std::collections::{HashMap, HashSet};
 
+use super::discards::Discards;
 use super::intent::{Copies, MemoryAddress, destinations, registers};
 use crate::ast::{Body, Instruction, Operand, Reg};
 
@@ -20,13 +22,14 @@ pub enum Unwritten {
     Padding,
     /// The value returns to its word with a bit field replaced.
     BitField,
-    /// The value is only selected or discarded by a predicate: the source reads it under that condition, which
-    /// the compiler has moved after the load. Unwritten bytes are a hazard where it is selected.
-    Selected,
+    /// The value is only computed with, and predicates decide whether its results count: the source reads it
+    /// under a condition that the compiler has moved after the load. Unwritten bytes are a hazard where such a
+    /// result decides something.
+    Deferred,
 }
 
-/// Returns the loads that may read unwritten bytes, by index: of shared or local memory, or of values that are
-/// only selected.
+/// Returns the loads that may read unwritten bytes, by index: of shared or local memory, or of values that
+/// predicates may discard.
 pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
     let code = &body.instructions;
     let load = |i: &Instruction<'_>| matches!(i.opcode, "ld" | "ldu");
@@ -35,7 +38,7 @@ pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
         return found;
     }
     let uses = uses_of(code);
-    let selected = only_selected(code, &uses);
+    let discardable = Discards::find(code, &uses);
     let copies = Copies::from_code(code);
     let spot = |at: usize, n: usize| {
         code[at]
@@ -46,11 +49,8 @@ pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
     // Loads whose values reach only global memory.
     let mut outward = Vec::new();
     for (at, i) in code.iter().enumerate().filter(|(_, i)| load(i)) {
-        if let [Operand::Reg(value), ..] = i.operands.as_slice()
-            && selected.contains(value)
-            && !i.modifiers.contains(&"param")
-        {
-            found.insert(at, Unwritten::Selected);
+        if !i.modifiers.contains(&"param") && discardable.hold_all(&destinations(i)) {
+            found.insert(at, Unwritten::Deferred);
             continue;
         }
         if !is_near(i) {
@@ -91,57 +91,6 @@ fn uses_of(code: &[Instruction<'_>]) -> HashMap<Reg, Vec<usize>> {
         }
     }
     uses
-}
-
-/// Returns the registers that are set once and used, but only by `selp` as one of two values, of which it discards
-/// one.
-fn only_selected(code: &[Instruction<'_>], uses: &HashMap<Reg, Vec<usize>>) -> HashSet<Reg> {
-    let selects = |at: &usize, value: Reg| {
-        let i = &code[*at];
-        let [_, a, b, _] = i.operands.as_slice() else {
-            return false;
-        };
-        let is_value = [a, b].contains(&&Operand::Reg(value));
-        i.opcode == "selp" && a != b && is_value && i.guard.is_none_or(|(p, _)| p != value)
-    };
-    let mut found: HashSet<Reg> = uses
-        .iter()
-        .filter(|(value, all)| all.iter().all(|at| selects(at, **value)))
-        .map(|(value, _)| *value)
-        .collect();
-    if found.is_empty() {
-        return found;
-    }
-    let mut set = HashSet::new();
-    for register in code.iter().flat_map(destinations) {
-        // Another assignment may stand for the value in a selection.
-        if !set.insert(register) {
-            found.remove(&register);
-        }
-    }
-    found
-}
-
-/// Returns loaded registers that only selections use, with the results of these that again only selections use.
-pub fn track_selected(body: &Body<'_>, loaded: HashSet<Reg>) -> Vec<Reg> {
-    let code = &body.instructions;
-    let selected = only_selected(code, &uses_of(code));
-    let mut tracked = loaded;
-    loop {
-        let before = tracked.len();
-        for i in code.iter().filter(|i| i.opcode == "selp") {
-            let [Operand::Reg(into), a, b, _] = i.operands.as_slice() else {
-                continue;
-            };
-            let passes = |o: &Operand<'_>| matches!(o, Operand::Reg(reg) if tracked.contains(reg));
-            if selected.contains(into) && (passes(a) || passes(b)) {
-                tracked.insert(*into);
-            }
-        }
-        if tracked.len() == before {
-            return tracked.into_iter().collect();
-        }
-    }
 }
 
 /// Predicate for instructions that a value may pass: instruction, register, and whether the value

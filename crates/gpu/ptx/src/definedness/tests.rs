@@ -9,7 +9,10 @@ fn watched(body: &str) -> (Vec<u32>, Vec<usize>) {
          .reg .b32 %r<8>;\n.reg .pred %p<4>;\n.reg .b64 %rd<4>;\nmov.u64 %rd1, 0;\n{body}\nret;\n}}\n"
     );
     let ast = parse(&text).expect("valid PTX");
-    let found = find_undefined(ast.functions[0].body.as_ref().expect("a body"));
+    let body = ast.functions[0].body.as_ref().expect("a body");
+    let deferred = crate::structs::unwritten(body).into_iter();
+    let deferred = deferred.filter(|(_, may)| *may == crate::structs::Unwritten::Deferred);
+    let found = find_undefined(body, deferred.map(|(at, _)| at).collect());
     let mut registers: Vec<u32> = found.registers.keys().map(|reg| reg.0).collect();
     let mut instructions: Vec<usize> = found.instructions.into_iter().collect();
     registers.sort_unstable();
@@ -92,4 +95,15 @@ fn a_value_that_was_stored_to_shared_memory_comes_back_by_a_load() {
     let (registers, _) =
         watched(&format!("mov.u32 %r2, 0;\n{body}").replace("[%r2], %r1", "[%r2], 7"));
     assert_eq!(registers, []);
+}
+
+#[test]
+fn a_value_that_a_predicate_may_discard_is_watched_from_its_load() {
+    let (registers, instructions) = watched(
+        "ld.shared.u32 %r1, [%rd1];\nmov.u32 %r2, 1;\nsetp.eq.u32 %p1, %r2, 0;\n\
+         setp.eq.u32 %p2, %r1, 0;\nand.pred %p3, %p1, %p2;\n@%p3 st.global.u32 [%rd1], %r2;",
+    );
+    assert_eq!(registers[0], 1);
+    // The load, the comparison, the logic and the guard.
+    assert_eq!(instructions, [1, 4, 5, 6]);
 }

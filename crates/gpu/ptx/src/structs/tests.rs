@@ -49,15 +49,34 @@ fn masked_bits_that_go_back_are_a_bit_field_and_others_are_read() {
 }
 
 #[test]
-fn a_value_that_only_a_predicate_selects_is_not_read_by_its_load() {
+fn a_value_that_a_predicate_may_discard_is_not_read_by_its_load() {
     let selected = ".reg .pred %p1;\nld.local.u32 %r1, [%rd1];\nselp.b32 %r2, -1, %r1, %p1;\n\
                     st.global.u32 [%rd2], %r2;";
     for space in ["local", "shared", "global"] {
         let selected = selected.replace("local", space);
-        assert_eq!(loads(&selected), [(0, Unwritten::Selected)]);
+        assert_eq!(loads(&selected), [(0, Unwritten::Deferred)]);
     }
     let also_read = selected.replace("st.global.u32 [%rd2], %r2", "st.global.u32 [%rd2], %r1");
     assert_eq!(loads(&also_read), []);
     let set_twice = selected.replace("selp.b32 %r2", "@%p1 mov.u32 %r1, 4;\nselp.b32 %r2");
-    assert_eq!(loads(&set_twice), []);
+    assert_eq!(loads(&set_twice), [(0, Unwritten::Deferred)]);
+    let computed = selected.replace(
+        "selp.b32 %r2, -1, %r1",
+        "add.s32 %r3, %r1, 1;\nselp.b32 %r2, -1, %r3",
+    );
+    assert_eq!(loads(&computed), [(0, Unwritten::Deferred)]);
+}
+
+#[test]
+fn a_comparison_that_another_predicate_may_decide_is_not_read_by_its_load() {
+    let both = ".reg .pred %p<4>;\nld.shared.v2.u32 {%r1, %r2}, [%rd1];\nsetp.lt.u32 %p1, %r1, %r2;\n\
+                and.pred %p2, %p1, %p3;\n@%p2 st.global.u32 [%rd2], %r4;";
+    assert_eq!(loads(both), [(0, Unwritten::Deferred)]);
+    let alone = both.replace("and.pred %p2, %p1, %p3", "mov.pred %p2, %p1");
+    assert_eq!(loads(&alone), []);
+    let stored = both.replace("st.global.u32 [%rd2], %r4", "st.global.u32 [%rd2], %r2");
+    assert_eq!(loads(&stored), []);
+    // Nothing discards a value that a loop only adds up.
+    let summed = "L:\nld.shared.u32 %r1, [%rd1];\nadd.s32 %r2, %r2, %r1;\nbra L;";
+    assert_eq!(loads(summed), []);
 }

@@ -213,7 +213,7 @@ impl Cta<'_> {
         // The struct is aligned to the size of the vector load that copies it.
         let start = at / copied * copied;
         match m.unwritten {
-            Unwritten::Hazard | Unwritten::Selected => false,
+            Unwritten::Hazard | Unwritten::Deferred => false,
             Unwritten::BitField => true,
             Unwritten::Padding => (start..start + copied).step_by(4).any(|a| {
                 self.shared_state
@@ -429,7 +429,15 @@ impl Cta<'_> {
             && !written.iter().all(|b| *b)
             && !excused(&p.code[self.pc as usize].op, written)
         {
-            self.unwritten(thread, Space::Local, at);
+            for word in (0u64..)
+                .zip(written.chunks(4))
+                .filter(|(_, word)| word.contains(&false))
+            {
+                self.unwritten(thread, Space::Local, at + word.0 * 4);
+                if !self.is_deferred() {
+                    break;
+                }
+            }
         }
         Some(CheckedLocation::Local(start))
     }
@@ -464,7 +472,7 @@ fn text_of_foreign(act: &str, bytes: u32, block: &str) -> String {
 fn excused(op: &Op, written: &[bool]) -> bool {
     let Op::Load(m) = op else { return false };
     match m.unwritten {
-        Unwritten::Hazard | Unwritten::Selected => false,
+        Unwritten::Hazard | Unwritten::Deferred => false,
         Unwritten::BitField => true,
         Unwritten::Padding => written.contains(&true),
     }

@@ -18,11 +18,11 @@ use super::printed::Printed;
 use super::registers::WarpRegisters;
 use super::remote::Remotes;
 use super::rounding::Rounding;
-use super::selection::DeferredReads;
 use super::shadow_values::ShadowWord;
 use super::stop::{Assertion, Halt, Stop};
 use super::tensor_memory::TensorMemory;
 use super::trace::BlockTrace;
+use super::undefined_words::{DeferredReads, UndefinedRead};
 use super::warp::{Warp, filled};
 use super::watch::{AccessRecorder, BlockAccesses, Watch};
 use crate::arch::Arch;
@@ -286,12 +286,12 @@ pub(super) struct Cta<'a> {
     pub(super) found: Collector,
     /// Findings that are only warnings.
     pub(super) warned: Collector,
-    /// Reads of unwritten bytes that count where a selection chooses them.
+    /// Reads of unwritten bytes that count where their values decide something.
     pub(super) deferred: DeferredReads,
     /// Words of shared memory to which undefined values were stored.
     pub(super) undefined_words: HashSet<u64>,
-    /// Lanes and addresses of words of these that the current instruction reads.
-    pub(super) undefined_reads: Vec<(usize, u64)>,
+    /// Undefined words that the current load reads.
+    pub(super) undefined_reads: Vec<UndefinedRead>,
     /// Program counter of the current instruction.
     pub(super) pc: u32,
     /// Number of stores that changed a value.

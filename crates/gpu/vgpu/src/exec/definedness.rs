@@ -119,7 +119,10 @@ impl Cta<'_> {
         if undefined == 0 {
             return;
         }
-        let mut origins = watch.sources().map(|n| w.origins[n as usize]);
+        let sources = watch.sources().map(|n| n as usize);
+        let mut origins = sources
+            .filter(|n| w.undefined[*n] & undefined != 0)
+            .map(|n| w.origins[n]);
         let known = origins.find(|origin| *origin != NONE);
         w.origins[register as usize] = known.unwrap_or(self.pc);
     }
@@ -157,17 +160,17 @@ impl Cta<'_> {
             _ => return self.store(w, m, mask),
         };
         let masks: Vec<u32> = elements.iter().map(|e| w.undefined_in(*e) & mask).collect();
+        let origins = elements.iter().flatten().map(|n| w.origins[*n as usize]);
+        let origin = origins.min().unwrap_or(NONE);
         // A partly undefined vector is legal: compilers pad structs to a vector store.
         // So is a store of undefined bytes: they pad structs that are returned by value.
         let whole = match m.width {
-            1 => 0,
+            1 if !self.is_load(origin) => 0,
             _ => masks.iter().fold(mask, |all, mask| all & mask),
         };
         let global = lanes(whole).filter(|lane| is_global(w, &m.at, *lane));
         let global = global.fold(0u32, |all, lane| all | 1 << lane);
         if global != 0 {
-            let origins = elements.iter().flatten().map(|n| w.origins[*n as usize]);
-            let origin = origins.min().unwrap_or(NONE);
             self.undefined_value(w, global, origin, "a stored value");
         }
         if masks.iter().all(|undefined| undefined & !global == 0) {
@@ -190,11 +193,22 @@ impl Cta<'_> {
         }
     }
 
+    /// Reports whether a value has its origin in a load.
+    fn is_load(&self, origin: u32) -> bool {
+        let first = self.context.program.code.get(origin as usize);
+        first.is_some_and(|inst| matches!(inst.op, Op::Load(_)))
+    }
+
     fn undefined_value(&mut self, w: &Warp, undefined: u32, origin: u32, what: &str) {
+        let undefined = lanes(undefined)
+            .filter(|lane| !self.report_deferred(Self::thread(w, *lane), origin))
+            .fold(0u32, |all, lane| all | 1 << lane);
+        if undefined == 0 {
+            return;
+        }
         let thread = w.index * 32 + undefined.trailing_zeros() as usize;
         let place = Location::NONE;
-        let first = self.context.program.code.get(origin as usize);
-        if first.is_some_and(|inst| matches!(inst.op, Op::Load(_))) {
+        if self.is_load(origin) {
             // The read is at fault, not what is done with it.
             let here = std::mem::replace(&mut self.pc, origin);
             self.hazard(HazardKind::Uninitialized, thread, place, NONE, || {

@@ -50,7 +50,6 @@ mod atomics;
 mod copies;
 mod bulk_stores;
 mod definedness;
-mod selection;
 mod undefined_words;
 mod matrices;
 mod collective;

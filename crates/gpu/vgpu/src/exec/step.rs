@@ -10,7 +10,7 @@ use super::{matrices, transfer::lanes};
 use crate::hazard::HazardKind;
 use crate::hazard::report::Location;
 use crate::lower::program::{Inst, NONE, Op, TensorMemoryOp, WarpOp};
-use crate::lower::{FRAGMENT, JOIN, SELECTS, WATCHED};
+use crate::lower::{FRAGMENT, JOIN, WATCHED};
 use gpu_arithmetic::single;
 use ptx::skeleton::{ADDRESSES, UNUSED};
 
@@ -49,9 +49,6 @@ pub(super) fn run(cta: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u6
             }
             if inst.marks & WATCHED != 0 && w.is_watching(inst) {
                 cta.watch(w, inst, pc, mask);
-            }
-            if inst.marks & SELECTS != 0 && !cta.deferred.is_empty() {
-                cta.select(w, pc, mask & enabled_lanes(w, inst));
             }
             if inst.marks & FRAGMENT != 0
                 && w.products.is_some()
@@ -180,7 +177,7 @@ fn execute(
 ) -> Next {
     match &inst.op {
         Op::Shadowed(alu) => shadow_values::execute(w, alu, active),
-        Op::Load(m) if inst.marks & WATCHED != 0 && !cta.undefined_words.is_empty() => {
+        Op::Load(m) if inst.marks & WATCHED != 0 && cta.may_read_undefined(m) => {
             cta.load_undefined(w, m, active);
         }
         Op::Load(m) if w.shadows.is_some() => cta.load_shadowed(w, m, active),

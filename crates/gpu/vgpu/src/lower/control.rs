@@ -16,6 +16,7 @@ use ptx::definedness::MaybeUndefined;
 use ptx::pointers::{Pointer, pointers};
 use ptx::skeleton::{ADDRESSES, CONTROL, UNUSED, skeleton};
 use ptx::stores::{self, Step};
+use ptx::structs::Unwritten;
 
 /// The function being lowered.
 #[derive(Default)]
@@ -39,9 +40,7 @@ pub(super) struct Scope<'a> {
     /// Addresses of plain loads that synchronise.
     pub(super) relaxed: HashSet<usize>,
     /// Addresses of loads that may read unwritten bytes.
-    pub(super) unwritten: HashMap<usize, ptx::structs::Unwritten>,
-    /// Registers whose values only selections use.
-    pub(super) selected: super::selection::Selected,
+    pub(super) unwritten: HashMap<usize, Unwritten>,
     /// Registers that occur in one operand only: as a load's destination, they are never read.
     pub(super) named_once: HashSet<Reg>,
     /// Registers of `wgmma`.
@@ -95,11 +94,7 @@ impl<'a> Lower<'a> {
         self.program.by_block |= slices.by_block;
         self.program.by_others |= slices.by_others;
         let steps = self.steps(f)?;
-        // A slice omits instructions that write registers.
-        let undefined = match self.form {
-            Form::Slice(_) => MaybeUndefined::default(),
-            _ => ptx::definedness::find_undefined(body),
-        };
+        let undefined = self.find_undefined(body);
         let watching =
             self.watch_registers(&undefined, ptx::definedness::carry_flag(body), f.entry);
         self.function.fragments = Fragments::find(body, self.program.fragments);
@@ -120,7 +115,6 @@ impl<'a> Lower<'a> {
                 self.watch(i, start, &watching);
             }
             self.mark_fragments(i, start);
-            self.mark_selection(i, start);
         }
         starts.push(self.program.code.len() as u32);
         self.now.guard = NONE;
@@ -145,6 +139,26 @@ impl<'a> Lower<'a> {
             target.own = before..after;
         }
         Ok(())
+    }
+
+    /// Finds the registers of a function that must be watched.
+    fn find_undefined(&mut self, body: &Body<'a>) -> MaybeUndefined {
+        // A slice omits instructions that write registers.
+        if let Form::Slice(_) = self.form {
+            return MaybeUndefined::default();
+        }
+        let unwritten = &mut self.function.unwritten;
+        let is_deferred = |i: &Instruction<'_>| {
+            unwritten.get(&std::ptr::from_ref(i).addr()) == Some(&Unwritten::Deferred)
+        };
+        let code = (0..).zip(&body.instructions);
+        let deferred = code.filter(|(_, i)| is_deferred(i)).map(|(at, _)| at);
+        let found = ptx::definedness::find_undefined(body, deferred.collect());
+        if found.instructions.is_empty() {
+            // The flow of values is unknown: the loads read what they find.
+            unwritten.retain(|_, may| *may != Unwritten::Deferred);
+        }
+        found
     }
 
     /// Lowers one instruction as its slice says.
@@ -232,7 +246,6 @@ impl<'a> Lower<'a> {
         let place = |at: usize| std::ptr::from_ref(&body.instructions[at]).addr();
         scope.relaxed = relaxed.into_iter().map(place).collect();
         let unwritten = ptx::structs::unwritten(body);
-        scope.selected = self.number_selected(body, &unwritten);
         let unwritten = unwritten.into_iter();
         scope.unwritten = unwritten.map(|(at, may)| (place(at), may)).collect();
         scope.named_once = ptx::intent::named_once(body);

@@ -58,7 +58,7 @@ pub(crate) enum Rule {
     Product(Product),
     /// The elements of a store.
     Stored(Vec<Watched>),
-    /// The elements of a load of memory to which undefined values may have been stored.
+    /// The elements of a load that may find unwritten bytes.
     Loaded(Vec<Watched>),
     /// Entry of a function: these of its registers become undefined again.
     Entered(std::ops::Range<u32>),
@@ -207,7 +207,7 @@ impl<'a> Lower<'a> {
         let has = |word: &str| i.modifiers.contains(&word);
         match i.opcode {
             "st" if !has("param") => Rule::Stored(watching.elements(i.operands.get(1))),
-            "ld" if ptx::definedness::may_be_shared(i) => {
+            "ld" | "ldu" if !has("param") => {
                 let elements = watching.elements(i.operands.first());
                 match elements.iter().any(Option::is_some) {
                     true => Rule::Loaded(elements),

@@ -15,7 +15,6 @@ mod float;
 mod random;
 mod shadow_values;
 mod select;
-pub(crate) mod selection;
 mod convert;
 mod memory;
 mod sync;
@@ -140,8 +139,6 @@ pub(crate) const WATCHED: u8 = 2;
 
 /// Mark of an instruction: it is in [`Program::fragment_uses`].
 pub(crate) const FRAGMENT: u8 = 4;
-/// Mark of an instruction: it is in [`Program::selections`].
-pub(crate) const SELECTS: u8 = 8;
 
 /// Row of the carry flag among the predicates; the constants true and false, and scratch rows
 /// follow.

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use super::definedness::Watch;
-use super::selection::Selection;
 use crate::counters::Class;
 use crate::hazard::SourceLine;
 
@@ -95,7 +94,7 @@ pub(crate) struct Inst {
     pub(crate) class: Class,
     /// Operations per lane, for the FLOP counters.
     pub(crate) flops: u8,
-    /// [`super::JOIN`], [`super::WATCHED`], [`super::FRAGMENT`], [`super::SELECTS`].
+    /// [`super::JOIN`], [`super::WATCHED`], [`super::FRAGMENT`].
     pub(crate) marks: u8,
     /// Slices that include it: [`ptx::skeleton::CONTROL`], [`ptx::skeleton::ADDRESSES`].
     pub(crate) keep: u8,
@@ -228,9 +227,6 @@ pub(crate) struct Program {
     /// instructions that use them.
     pub(crate) fragments: u32,
     pub(crate) fragment_uses: HashMap<u32, FragmentUse>,
-    /// Number of values that only selections use, and the instructions that load or choose them.
-    pub(crate) selected: u32,
-    pub(crate) selections: HashMap<u32, Selection>,
     /// Directives about clusters.
     pub(crate) cluster: ptx::ast::ClusterDirectives,
     /// Some branch depends on the block's index.

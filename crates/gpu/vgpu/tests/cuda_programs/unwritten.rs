@@ -73,10 +73,69 @@ fn a_value_that_is_used_otherwise_is_read_by_its_load() {
     let used = "ld.global.u32 %r4, [%rd2];\nselp.b32 %r5, %r4, 7, %p2;\nadd.s32 %r6, %r4, %r5;\n\
                 st.global.u32 [%rd1], %r6;";
     assert_eq!(unwritten(used, 16), [(16, 16)]);
-    // One register for two values: the selection cannot tell which one it chooses.
+    // One register for two values: those that another one replaces are not read.
     let twice = "ld.global.u32 %r4, [%rd2];\n@!%p1 mov.u32 %r4, 5;\nselp.b32 %r5, %r4, 7, %p2;\n\
                  st.global.u32 [%rd1], %r5;";
-    assert_eq!(unwritten(twice, 32), [(16, 16)]);
+    assert_eq!(unwritten(twice, 32), []);
+    assert_eq!(unwritten(&twice.replace("@!%p1", "@%p1"), 32), [(16, 16)]);
+}
+
+#[test]
+fn a_comparison_counts_where_no_other_predicate_decides() {
+    // As `%p2 && x < 9` of a source.
+    let both = "ld.global.u32 %r4, [%rd2];\nadd.s32 %r5, %r4, 1;\nsetp.lt.u32 %p3, %r5, 10;\n\
+                and.pred %p4, %p2, %p3;\nsetp.lt.and.u32 %p5, %r5, 10, %p2;\n\
+                @%p4 st.global.u32 [%rd1], 1;\n@%p5 st.global.u32 [%rd1], 1;";
+    assert_eq!(unwritten(both, 16), []);
+    assert_eq!(unwritten(both, 20), [(16, 4)]);
+    let either = both.replace("and", "or").replace("%p2", "%p6");
+    let either = format!("not.pred %p6, %p2;\n{either}");
+    assert_eq!(unwritten(&either, 16), []);
+    assert_eq!(unwritten(&either, 20), [(16, 4)]);
+    let branch = both
+        .replace("@%p4 st.global.u32 [%rd1], 1", "@%p4 bra L")
+        .replace("@%p5", "L: @%p5");
+    assert_eq!(unwritten(&branch, 16), []);
+    assert_eq!(unwritten(&branch, 20), [(16, 4)]);
+}
+
+#[test]
+fn a_selected_value_counts_where_it_is_stored_or_addresses() {
+    let stored =
+        |store: &str| format!("ld.global.u32 %r4, [%rd2];\nselp.b32 %r5, %r4, 0, %p2;\n{store}");
+    for store in [
+        "st.global.u8 [%rd1], %r5;",
+        "and.b32 %r6, %r5, 0;\nadd.s32 %r6, %r6, %r2;\nst.shared.u32 [%r6], 1;",
+        "st.global.u32 [%rd1], 0;\nred.global.add.u32 [%rd1], %r5;",
+        "st.shared.u32 [%r2], %r5;\nld.shared.u32 %r7, [%r2];\nst.global.u32 [%rd1], %r7;",
+    ] {
+        let body = stored(store);
+        assert_eq!(unwritten(&body, 16), [], "{store}");
+        let found = unwritten(&body, 20);
+        assert_eq!(
+            found.first().map(|(thread, _)| *thread),
+            Some(16),
+            "{store}"
+        );
+    }
+    assert_eq!(unwritten(&stored("st.shared.u32 [%r2], %r5;"), 20), []);
+}
+
+#[test]
+fn elements_of_a_vector_are_judged_each() {
+    let shared = "and.b32 %r9, %r1, 1;\nsetp.eq.u32 %p3, %r9, 0;\n@%p3 st.shared.u32 [%r2], %r1;\n\
+                  bar.sync 0;\nand.b32 %r9, %r2, -8;\nld.shared.v2.u32 {%r4, %r5}, [%r9];\n";
+    let local = "st.local.u32 [mine], %r1;\nld.local.v2.u32 {%r4, %r5}, [mine];\n";
+    for load in [shared, local] {
+        let use_of = |used: &str| {
+            format!(
+                "{load}selp.b32 %r7, %r4, 0, %p2;\nselp.b32 %r8, %r5, 0, %p2;\n\
+                 st.global.u32 [%rd1], {used};"
+            )
+        };
+        assert_eq!(unwritten(&use_of("%r7"), 32), [], "{load}");
+        assert_eq!(unwritten(&use_of("%r8"), 32), [(0, 32)], "{load}");
+    }
 }
 
 #[test]
