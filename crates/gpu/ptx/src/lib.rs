@@ -7,7 +7,7 @@ pub mod ast;
 pub mod lexer;
 mod parser;
 mod body;
-mod reserved;
+pub mod reserved;
 mod wide;
 pub mod contract;
 pub mod definedness;

@@ -2,8 +2,8 @@
 
 use super::ast::{Ast, Operand, StateSpace, Type, Variable};
 
-/// Name that no source can declare.
-const NAME: &str = "%reserved_smem";
+/// Name of the variable, which no source can declare.
+pub const NAME: &str = "%reserved_smem";
 /// Size of the region that a client such as cooperative groups may use, bytes.
 const BYTES: i64 = 288;
 

@@ -162,10 +162,12 @@ impl Cta<'_> {
 
     #[cold]
     pub(super) fn unwritten(&mut self, thread: usize, space: Space, at: u64) {
-        if space == Space::Shared && (self.is_padding(at) || self.reads_undefined(thread, at)) {
+        let place = Location::new(space, at);
+        let excused = space == Space::Shared
+            && (self.is_padding(at) || self.reads_undefined(thread, at) || self.is_reserved(place));
+        if excused {
             return;
         }
-        let place = Location::new(space, at);
         self.report_unwritten(HazardKind::Uninitialized, thread, place, || {
             format!("a load of {space} memory that was never written").into()
         });
@@ -201,6 +203,15 @@ impl Cta<'_> {
             )
             .into()
         });
+    }
+
+    /// Reports whether a place is in the shared memory that the system reserves. Its clients order their accesses by
+    /// means that CUDA does not promise, such as the order of a warp's instructions.
+    pub(super) fn is_reserved(&self, place: Location) -> bool {
+        let offset = self.context.cluster.offset(place.address);
+        let reserved = self.context.program.reserved;
+        place.space == Space::Shared
+            && reserved.is_some_and(|r| offset.wrapping_sub(r.start.into()) < r.bytes.into())
     }
 
     /// Reports whether the current load copies a struct whose word at `at` holds padding, or sets a

@@ -52,6 +52,9 @@ impl Cta<'_> {
         writes: bool,
         conflict: Conflict,
     ) {
+        if self.is_reserved(place) {
+            return;
+        }
         let context = self.context;
         let thread = self.issuer_of(thread);
         let conflict = Conflict {

@@ -106,10 +106,14 @@ impl<'a> Lower<'a> {
             false => LARGE_ALIGNMENT,
         };
         let start = aligned_like(packed, self.shared_end(), alignment.max(v.align));
-        self.program.shared.push(Extent {
+        let extent = Extent {
             start,
             bytes: v.bytes as u32,
-        });
+        };
+        self.program.shared.push(extent);
+        if v.name == ptx::reserved::NAME {
+            self.program.reserved = Some(extent);
+        }
         start
     }
 

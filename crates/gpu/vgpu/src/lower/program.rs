@@ -194,6 +194,8 @@ pub(crate) struct Program {
     pub(crate) constants64: Vec<(u32, Constant)>,
     /// Shared variables; the dynamic one starts at `dynamic_at`.
     pub(crate) shared: Vec<Extent>,
+    /// That of them which stands for reserved shared memory.
+    pub(crate) reserved: Option<Extent>,
     pub(crate) dynamic_at: u32,
     pub(crate) uses_dynamic: bool,
     /// Minimum number of bytes from `dynamic_at` on, whatever the launch requests: the size of an

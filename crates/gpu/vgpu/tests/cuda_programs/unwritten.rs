@@ -207,3 +207,15 @@ fn addresses_of_the_host_are_told_from_offsets_in_buffers() {
         "{text}"
     );
 }
+
+#[test]
+fn shared_memory_that_the_system_reserves_is_not_judged() {
+    // As tiles of several warps of cooperative groups: the reset of a barrier, and one value of a warp.
+    let reserved = "mov.u32 %r5, %reserved_smem_offset_1;\nred.shared.and.b32 [%r5], -2;\n\
+                    st.shared.u32 [%r5+32], 7;\nld.shared.u32 %r6, [%r5+32];\nst.global.u32 [%rd1], %r6;";
+    assert_eq!(unwritten(reserved, 0), []);
+    let own = reserved.replace("%reserved_smem_offset_1", "words");
+    let kinds: Vec<_> = run(&own, 0).hazards.iter().map(|h| h.kind).collect();
+    assert!(kinds.contains(&HazardKind::Uninitialized), "{kinds:?}");
+    assert!(kinds.contains(&HazardKind::Race), "{kinds:?}");
+}
