@@ -1,7 +1,7 @@
 //! Programs of the driver interface: one in C of ours, Python packages of others, and the tuner.
 
 use super::{exec_in, run_to_success};
-use crate::program::{ended, folder, root, words};
+use crate::program::{Ended, ended, folder, root, words};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -9,20 +9,37 @@ fn client(name: &str) -> PathBuf {
     root().join("tests/exec/clients").join(name)
 }
 
-#[test]
-fn a_c_program_finds_the_functions_and_errors_of_the_driver() {
+/// Compiles and runs a C program of the clients' folder; returns what it and the tuner said.
+fn run_program(name: &str, options: &[&str]) -> Ended {
     let folder = folder(&[]);
-    let program = folder.path().join("driver");
+    let program = folder.path().join("program");
     let mut compiler = Command::new("cc");
-    compiler.arg(client("driver.c")).arg("-o").arg(&program);
+    compiler.arg(client(name)).arg("-o").arg(&program);
     let compiled = ended(compiler.arg("-ldl"));
     assert_eq!(compiled.code, 0, "{}", compiled.stderr);
-    let options = ["--error-exitcode", "0"];
-    let ended = run_to_success(&mut exec_in(folder.path(), &options, &program));
+    let ended = run_to_success(&mut exec_in(folder.path(), options, &program));
     assert!(ended.stdout.contains("0 failures"), "{}", ended.stdout);
+    ended
+}
+
+#[test]
+fn a_c_program_finds_the_functions_and_errors_of_the_driver() {
+    let ended = run_program("driver.c", &["--error-exitcode", "0"]);
     for part in ["twice", "out_of_bounds", "cuGetExportTable"] {
         assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
     }
+}
+
+#[test]
+fn memory_is_mapped_at_reserved_addresses_and_streams_wait_for_words() {
+    let ended = run_program("mappings.c", &[]);
+    assert!(ended.stderr.contains("no hazards"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_runtime_loads_libraries() {
+    let ended = run_program("libraries.c", &[]);
+    assert!(ended.stderr.contains("no hazards"), "{}", ended.stderr);
 }
 
 /// Runs a script with the packages of `scripts/get-cuda-python`.

@@ -7,6 +7,7 @@ use crate::connection::{call, clear_sticky, flush_printed, send};
 use crate::errors::{self, Code};
 use crate::memory;
 use crate::protocol::{ALL_STREAMS, Message, Op};
+use crate::values;
 
 fn request(op: Op, fields: &[u64]) -> Result<crate::connection::Reply, Code> {
     let mut head = Message::new();
@@ -95,7 +96,20 @@ pub(crate) fn synchronize(stream: u64) -> Result<(), Code> {
 
 /// Orders what the host does from now on after the work of a stream.
 pub(crate) fn join(stream: u64) -> Result<(), Code> {
+    values::finish(stream)?;
     request(Op::Synchronize, &[stream]).map(drop)
+}
+
+/// Fails where a stream is busy: operations complete when they are submitted, but for those that wait for a value.
+pub(crate) fn query(stream: u64) -> Result<(), Code> {
+    values::refuse_unfinished(stream)?;
+    synchronize(stream)
+}
+
+/// Fails where an event has not completed.
+pub(crate) fn query_event(event: u64) -> Result<(), Code> {
+    values::refuse_unrecorded(event)?;
+    synchronize_event(event)
 }
 
 /// Waits for all streams.
@@ -127,6 +141,7 @@ pub(crate) fn wait_event(stream: u64, event: u64) -> Result<(), Code> {
 
 /// Waits for an event.
 pub(crate) fn synchronize_event(event: u64) -> Result<(), Code> {
+    values::finish_event(event)?;
     let done = request(Op::SynchronizeEvent, &[event]).map(drop);
     flush_printed();
     done

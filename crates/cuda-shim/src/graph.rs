@@ -50,6 +50,7 @@ use crate::errors::{self, Code};
 use crate::kernels::Launch;
 use crate::memory::{Copy, Fill, Place, address_of, pointer_to};
 use crate::protocol::Shape;
+use crate::values::{self, StreamValue};
 use conditional::Conditional;
 
 /// A function of the program with its argument.
@@ -84,6 +85,8 @@ pub(crate) enum Node {
     Allocate(u64),
     /// Its end.
     Free(u64),
+    /// A write of a word, or a wait for its value.
+    Value(StreamValue),
     /// Bodies that run depending on a value.
     Conditional(Conditional),
     /// A node that the program destroyed: the others keep their places.
@@ -187,6 +190,11 @@ impl Node {
                 end_use(*address);
                 Ok(())
             }
+            // A launch of a graph runs whole: a wait in it finds the word or has failed.
+            Node::Value(value) => match value.run(stream)? {
+                true => Ok(()),
+                false => Err(errors::NOT_SUPPORTED),
+            },
             Node::Conditional(conditional) => conditional.run(stream),
         }
     }
@@ -204,6 +212,7 @@ impl Node {
             Node::Record(_) => 7,
             Node::Allocate(_) => 10,
             Node::Free(_) => 11,
+            Node::Value(_) => 12,
             Node::Conditional(_) => 13,
         }
     }
@@ -242,7 +251,7 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
     }
     let Some(graph) = captured(stream) else {
         capture::refuse_implicit(stream)?;
-        return node.run(stream);
+        return values::submit(stream, node);
     };
     capture::refuse_invalid(graph)?;
     let branch = with_branch(stream, |branch| branch.clone()).unwrap_or_default();
@@ -321,7 +330,7 @@ pub(crate) fn destroy(handle: u64) -> Result<(), Code> {
 
 /// Runs a graph on a stream, or adds its nodes to the graph that the stream captures.
 pub(crate) fn launch(handle: u64, stream: u64) -> Result<(), Code> {
-    if is_capturing(stream) {
+    if is_capturing(stream) || values::is_held(stream) {
         return submit(stream, child_node(handle)?);
     }
     conditional::assign_initial(handle, stream)?;

@@ -27,6 +27,14 @@ impl Image {
         }
     }
 
+    /// An image that is a module on the device.
+    pub(crate) fn loaded(module: u64) -> Image {
+        Image {
+            bytes: &[],
+            module: OnceLock::from(Ok(module)),
+        }
+    }
+
     /// The module on the device.
     pub(crate) fn module(&self) -> Result<u64, Code> {
         *self.module.get_or_init(|| load_module(self.bytes))
@@ -201,6 +209,8 @@ pub(crate) struct Registry {
     pub(crate) kernels: BTreeMap<u64, &'static Kernel>,
     /// The same by their own address: handles.
     pub(crate) handles: BTreeMap<u64, &'static Kernel>,
+    /// Those of libraries that the program loaded.
+    pub(crate) loaded: Vec<&'static Kernel>,
     /// Variables by the address of their host shadow.
     pub(crate) variables: BTreeMap<u64, Variable>,
 }
@@ -208,6 +218,7 @@ pub(crate) struct Registry {
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     kernels: BTreeMap::new(),
     handles: BTreeMap::new(),
+    loaded: Vec::new(),
     variables: BTreeMap::new(),
 });
 

@@ -40,6 +40,7 @@ mod properties;
 mod registered;
 mod say;
 mod system;
+mod values;
 #[path = "../../gpu/tensor-map/src/map.rs"]
 pub mod tensor_map;
 

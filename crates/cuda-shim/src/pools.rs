@@ -36,6 +36,17 @@ pub struct Permission {
     flags: c_uint,
 }
 
+impl Permission {
+    /// The flags, which are for the device.
+    pub(crate) fn flags_for_device(self) -> Result<c_uint, Code> {
+        match (self.location.kind, self.location.id) {
+            (ON_DEVICE, 0) => Ok(self.flags),
+            (ON_DEVICE, _) => Err(errors::INVALID_DEVICE),
+            _ => Err(errors::NOT_SUPPORTED),
+        }
+    }
+}
+
 /// `CUmemLocationType`: nowhere in particular, a device, and three names of the host.
 const NOWHERE: c_int = 0;
 const ON_DEVICE: c_int = 1;

@@ -12,7 +12,7 @@ const MAX_WINDOW_BYTES: i32 = 134_213_632;
 
 /// Attributes that are the same for every GPU here: CUDA C++ Programming Guide 13.0, "Compute
 /// Capabilities", and the driver of an A100 for those that describe the system.
-const COMMON: [(u32, i32); 48] = [
+const COMMON: [(u32, i32); 51] = [
     (1, 1024),
     (2, 1024),
     (3, 1024),
@@ -56,9 +56,12 @@ const COMMON: [(u32, i32); 48] = [
     (90, 1),
     (95, 1),
     (99, 1),
+    (102, 1),
     (111, RESERVED_SHARED_BYTES),
     (115, 1),
     (121, 1),
+    (122, 1),
+    (123, 1),
     (142, 1),
     (144, 1),
 ];

@@ -9,6 +9,7 @@ use cuda_shim::protocol::FunctionInfo;
 use vgpu::{Arch, GlobalMemory};
 
 use crate::images::Arrays;
+use crate::mappings::Mappings;
 use crate::memory::Allocations;
 use crate::modules::LoadedModule;
 use crate::pools::Pools;
@@ -72,6 +73,7 @@ pub struct Device {
     pub(crate) allocations: Allocations,
     pub(crate) pools: Pools,
     pub(crate) arrays: Arrays,
+    pub(crate) mappings: Mappings,
     pub(crate) modules: Vec<Option<LoadedModule>>,
     pub(crate) functions: Vec<Function>,
     pub(crate) streams: Streams,
@@ -95,6 +97,7 @@ impl Device {
             allocations: Allocations::default(),
             pools: Pools::default(),
             arrays: Arrays::default(),
+            mappings: Mappings::default(),
             modules: Vec::new(),
             functions: Vec::new(),
             streams: Streams::default(),
@@ -148,6 +151,7 @@ impl Device {
         self.allocations = Allocations::default();
         self.pools = Pools::default();
         self.arrays.clear();
+        self.mappings = Mappings::default();
         self.sticky = errors::SUCCESS;
         self.streams = Streams::default();
         for module in self.modules.iter_mut().flatten() {

@@ -16,6 +16,7 @@ mod launches;
 pub mod libraries;
 mod link;
 mod linkage;
+mod mappings;
 mod memory;
 mod modules;
 mod pages;

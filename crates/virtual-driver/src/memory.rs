@@ -210,7 +210,8 @@ impl Device {
     /// Free and total memory, bytes.
     pub(crate) fn memory_info(&self) -> [u64; 2] {
         let total = self.options.arch.memory_bytes;
-        [total.saturating_sub(self.memory.allocated()), total]
+        let used = self.memory.allocated() + self.mappings.unaccounted_bytes();
+        [total.saturating_sub(used), total]
     }
 
     /// The buffer of a range, which must be in one allocation.

@@ -5,6 +5,7 @@
 //! program relies on timing ([`Conflict`]).
 
 mod properties;
+mod values;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use cuda_shim::protocol::ALL_STREAMS;
 
 use self::properties::Properties;
+pub(crate) use self::values::Word;
 
 /// The legacy default stream, and the handle that names it explicitly.
 const LEGACY: u64 = 0;
@@ -103,6 +105,8 @@ pub(crate) struct Streams {
     next_handle: u64,
     next_number: u64,
     past: Vec<Past>,
+    /// What precedes the last write of each word that a stream wrote.
+    words: BTreeMap<u64, Clock>,
     /// Virtual time at which each stream is idle, µs.
     idle_us: BTreeMap<u64, f64>,
     /// Virtual time of the host, µs.
@@ -122,6 +126,7 @@ impl Default for Streams {
             next_handle: FIRST_HANDLE,
             next_number: 1,
             past: Vec::new(),
+            words: BTreeMap::new(),
             idle_us: BTreeMap::new(),
             host_us: 0.0,
         }

@@ -90,7 +90,7 @@ impl JitOptions {
 ///
 /// # Safety
 /// `image` is an image, `to` null or writable, the options as of the header.
-unsafe fn load(
+pub(crate) unsafe fn load(
     to: *mut *mut c_void,
     image: *const c_void,
     options: JitOptions,
@@ -127,7 +127,7 @@ unsafe fn load_bytes(to: *mut *mut c_void, bytes: &[u8], options: JitOptions) ->
 ///
 /// # Safety
 /// `path` ends in a zero byte; the others as of [`load_bytes`].
-unsafe fn load_file(
+pub(crate) unsafe fn load_file(
     to: *mut *mut c_void,
     path: *const c_char,
     options: JitOptions,
@@ -173,7 +173,7 @@ unsafe fn find_kernel(
 ///
 /// # Safety
 /// `name` ends in a zero byte; the others are null or writable.
-unsafe fn find_variable(
+pub(crate) unsafe fn find_variable(
     address: *mut u64,
     bytes: *mut usize,
     module: *mut c_void,
@@ -220,7 +220,7 @@ unsafe fn list_kernels(
 ///
 /// # Safety
 /// `count` is null or writable.
-unsafe fn count_kernels(count: *mut c_uint, module: *mut c_void) -> Result<(), Code> {
+pub(crate) unsafe fn count_kernels(count: *mut c_uint, module: *mut c_void) -> Result<(), Code> {
     let names = list_functions(module_number(module)?)?;
     // SAFETY: the caller's promise.
     unsafe { store(count, names.len() as c_uint) }

@@ -87,8 +87,8 @@ in_context! {
     /// Waits for a stream.
     fn cuStreamSynchronize(stream: *mut c_void) { client::synchronize(address_of(stream)) }
 
-    /// Reports whether a stream is idle: operations complete when they are submitted.
-    fn cuStreamQuery(stream: *mut c_void) { client::synchronize(address_of(stream)) }
+    /// Reports whether a stream is idle.
+    fn cuStreamQuery(stream: *mut c_void) { client::query(address_of(stream)) }
 
     /// Lets a stream wait for an event.
     fn cuStreamWaitEvent(stream: *mut c_void, event: *mut c_void, _flags: c_uint) {
@@ -174,7 +174,7 @@ in_context! {
     fn cuEventSynchronize(event: *mut c_void) { client::synchronize_event(address_of(event)) }
 
     /// Reports whether an event has completed.
-    fn cuEventQuery(event: *mut c_void) { client::synchronize_event(address_of(event)) }
+    fn cuEventQuery(event: *mut c_void) { client::query_event(address_of(event)) }
 
     /// Returns the time between two events on the virtual clock, ms.
     fn cuEventElapsedTime(ms: *mut f32, start: *mut c_void, end: *mut c_void) {

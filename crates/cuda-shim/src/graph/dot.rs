@@ -37,6 +37,7 @@ impl Node {
             Node::Empty | Node::Removed => "EMPTY".to_owned(),
             Node::Allocate(address) => format!("MEM_ALLOC\\n{address:#x}"),
             Node::Free(address) => format!("MEM_FREE\\n{address:#x}"),
+            Node::Value(value) => format!("BATCH_MEM_OP\\n{:#x}", value.address),
             Node::Conditional(_) => "CONDITIONAL".to_owned(),
         }
     }

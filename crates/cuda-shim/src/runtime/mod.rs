@@ -9,6 +9,7 @@ pub mod graph_nodes;
 pub mod graph_updates;
 pub mod graphs;
 pub mod launches;
+pub mod libraries;
 pub mod memory;
 pub mod pools;
 pub mod registration;

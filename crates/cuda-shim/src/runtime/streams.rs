@@ -33,8 +33,8 @@ runtime! {
     /// Waits for a stream.
     fn cudaStreamSynchronize(stream: *mut c_void) { client::synchronize(address_of(stream)) }
 
-    /// Reports whether a stream is idle: operations complete when they are submitted.
-    fn cudaStreamQuery(stream: *mut c_void) { client::synchronize(address_of(stream)) }
+    /// Reports whether a stream is idle.
+    fn cudaStreamQuery(stream: *mut c_void) { client::query(address_of(stream)) }
 
     /// Lets a stream wait for an event.
     fn cudaStreamWaitEvent(stream: *mut c_void, event: *mut c_void, _flags: c_uint) {
@@ -128,7 +128,7 @@ runtime! {
     fn cudaEventSynchronize(event: *mut c_void) { client::synchronize_event(address_of(event)) }
 
     /// Reports whether an event has completed.
-    fn cudaEventQuery(event: *mut c_void) { client::synchronize_event(address_of(event)) }
+    fn cudaEventQuery(event: *mut c_void) { client::query_event(address_of(event)) }
 
     /// Returns the time between two events on the virtual clock, ms.
     fn cudaEventElapsedTime(ms: *mut f32, start: *mut c_void, end: *mut c_void) {

@@ -6,6 +6,7 @@ use cuda_shim::protocol::{Fields, Message, Op};
 
 use super::{Answer, Reply};
 use crate::device::Device;
+use crate::streams::Word;
 
 /// Answers a request about memory pools.
 pub(super) fn answer_pool(
@@ -70,5 +71,26 @@ pub(super) fn answer_stream_properties(
             .map(|value| reply.bulk = value),
         Op::SetStreamAttribute => streams.set_attribute(stream, fields.u32()?, bulk),
         _ => streams.copy_attributes(stream, fields.u64()?),
+    })
+}
+
+/// Answers a request about a word that a stream writes or waits for.
+pub(super) fn answer_value(
+    device: &mut Device,
+    op: Op,
+    fields: &mut Fields<'_>,
+    head: &mut Message,
+) -> io::Result<Answer> {
+    let word = Word {
+        stream: fields.u64()?,
+        address: fields.u64()?,
+        value: fields.u64()?,
+        bytes: fields.u32()?,
+    };
+    Ok(match op {
+        Op::WriteValue => device.write_value(&word),
+        _ => device.wait_value(&word, fields.u32()?).map(|met| {
+            head.put_u32(met.into());
+        }),
     })
 }

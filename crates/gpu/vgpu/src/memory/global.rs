@@ -2,6 +2,7 @@
 //! access beyond a requested size never lands in a neighbour.
 
 mod freed;
+mod reserved;
 
 pub(crate) use freed::Near;
 
@@ -151,12 +152,7 @@ impl GlobalMemory {
 
     /// Allocates `bytes` (zero is allowed: every access is then out of bounds), unwritten.
     pub fn alloc(&mut self, bytes: u64, name: &str) -> Result<BufferId, MemoryError> {
-        let full = || MemoryError::OutOfMemory {
-            name: name.to_owned(),
-            wanted: bytes,
-            used: self.used,
-            limit: self.limit,
-        };
+        let full = || self.exhausted(bytes, name);
         if bytes
             > self
                 .limit
