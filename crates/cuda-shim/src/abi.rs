@@ -43,11 +43,34 @@ macro_rules! in_context {
     };
 }
 
+/// Exports functions of the driver interface that need `cuInit`.
+macro_rules! initialized {
+    ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
+        $crate::abi::driver! {
+            $($(#[$meta])*
+            fn $name($($argument: $type),*) {
+                $crate::driver::contexts::check_initialized()?;
+                $body
+            })+
+        }
+    };
+}
+
 /// Exports functions of both interfaces, `fn NAME_OF_DRIVER | NAME_OF_RUNTIME`, which need a current context in
 /// that of the driver.
 macro_rules! both {
-    ($($(#[$meta:meta])* fn $driver:ident | $runtime:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
-        $crate::abi::in_context! {
+    ($($functions:tt)+) => { $crate::abi::both_as! { in_context, $($functions)+ } };
+}
+
+/// The same, but they need no context.
+macro_rules! both_initialized {
+    ($($functions:tt)+) => { $crate::abi::both_as! { initialized, $($functions)+ } };
+}
+
+/// The same, with the macro that exports functions of the driver interface.
+macro_rules! both_as {
+    ($macro:ident, $($(#[$meta:meta])* fn $driver:ident | $runtime:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
+        $crate::abi::$macro! {
             $($(#[$meta])*
             fn $driver($($argument: $type),*) $body)+
         }
@@ -58,7 +81,7 @@ macro_rules! both {
     };
 }
 
-pub(crate) use {both, driver, in_context, runtime};
+pub(crate) use {both, both_as, both_initialized, driver, in_context, initialized, runtime};
 
 /// The code of a result.
 pub(crate) fn finish(result: Result<(), Code>) -> Code {

@@ -227,6 +227,19 @@ pub(crate) fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Forgets the kernels of a library.
+pub(crate) fn forget_loaded(module: u64) {
+    let is_of = |kernel: &Kernel| kernel.module() == Ok(module);
+    let mut registry = registry();
+    let Registry {
+        handles, loaded, ..
+    } = &mut *registry;
+    handles.retain(|_, kernel| {
+        !(is_of(kernel) && loaded.iter().any(|one| std::ptr::eq(*one, *kernel)))
+    });
+    loaded.retain(|kernel| !is_of(kernel));
+}
+
 /// The kernel of a host function or of a handle.
 pub(crate) fn find_kernel(function: *const c_void) -> Result<&'static Kernel, Code> {
     let address = function.addr() as u64;

@@ -40,9 +40,9 @@ mod properties;
 mod registered;
 mod say;
 mod system;
-mod values;
 #[path = "../../gpu/tensor-map/src/map.rs"]
 pub mod tensor_map;
+mod values;
 
 pub mod both;
 pub mod driver;

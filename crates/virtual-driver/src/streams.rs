@@ -105,7 +105,7 @@ pub(crate) struct Streams {
     next_handle: u64,
     next_number: u64,
     past: Vec<Past>,
-    /// What precedes the last write of each word that a stream wrote.
+    /// Operations that precede the last write of each word, of those that streams wrote.
     words: BTreeMap<u64, Clock>,
     /// Virtual time at which each stream is idle, µs.
     idle_us: BTreeMap<u64, f64>,

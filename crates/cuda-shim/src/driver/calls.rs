@@ -10,7 +10,6 @@ use crate::driver::contexts::{
 use crate::driver::devices::check_device;
 use crate::errors::{self, Code};
 use crate::memory::{address_of, pointer_to};
-use crate::protocol::{GREATEST_PRIORITY, LEAST_PRIORITY};
 
 /// Version of the interface that a context was made for.
 const API_VERSION: c_uint = 3020;
@@ -200,9 +199,6 @@ in_context! {
         unsafe { store(number, 0) }
     }
 
-    /// Waits for the device.
-    fn cuCtxSynchronize() { client::synchronize_device() }
-
     /// Returns the flags of the current context.
     fn cuCtxGetFlags(flags: *mut c_uint) {
         let context = current()?;
@@ -212,52 +208,4 @@ in_context! {
         unsafe { store(flags, created.unwrap_or(contexts.primary_flags)) }
     }
 
-    /// Sets flags: no effect.
-    fn cuCtxSetFlags(_flags: c_uint) { Ok(()) }
-
-    /// Sets a limit, such as the size of the heap of kernels.
-    fn cuCtxSetLimit(limit: c_uint, value: usize) { client::set_limit(limit, value as u64) }
-
-    /// Returns a limit.
-    fn cuCtxGetLimit(value: *mut usize, limit: c_uint) {
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(value, client::get_limit(limit) as usize) }
-    }
-
-    /// A hint without an effect.
-    fn cuCtxSetCacheConfig(_config: c_uint) { Ok(()) }
-
-    /// Returns the cache hint.
-    fn cuCtxGetCacheConfig(config: *mut c_uint) {
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(config, 0) }
-    }
-
-    /// A hint without an effect.
-    fn cuCtxSetSharedMemConfig(_config: c_uint) { Ok(()) }
-
-    /// Returns the bank hint.
-    fn cuCtxGetSharedMemConfig(config: *mut c_uint) {
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(config, 1) }
-    }
-
-    /// Returns the priorities of streams, which change no order.
-    fn cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
-        // SAFETY: the program passes where the results go, or null.
-        unsafe {
-            let _ = store(least, LEAST_PRIORITY);
-            let _ = store(greatest, GREATEST_PRIORITY);
-        }
-        Ok(())
-    }
-
-    /// Resets the persisting cache: no effect.
-    fn cuCtxResetPersistingL2Cache() { Ok(()) }
-
-    /// Begins profiling: no effect.
-    fn cuProfilerStart() { Ok(()) }
-
-    /// Ends profiling: no effect.
-    fn cuProfilerStop() { Ok(()) }
 }

@@ -4,10 +4,9 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::Ordering;
 
 use crate::abi::{in_context, store};
-use crate::client;
 use crate::driver::functions::{Function, find_function};
 use crate::errors::{self, Code};
-use crate::graph::{HostCall, Node, submit, submit_launch};
+use crate::graph::submit_launch;
 use crate::kernels::{Dim3, Launch, LaunchAttribute, NO_CLUSTER, pack_arguments, read_attributes};
 use crate::memory::address_of;
 use crate::protocol::{COOPERATIVE, FunctionInfo};
@@ -184,29 +183,6 @@ in_context! {
             launch
         };
         submit_launch(launch)
-    }
-
-    /// Runs a function of the program after the work of a stream.
-    fn cuLaunchHostFunc(
-        stream: *mut c_void,
-        function: unsafe extern "C" fn(*mut c_void),
-        argument: *mut c_void,
-    ) {
-        let call = HostCall { function, argument: address_of(argument) };
-        submit(address_of(stream), Node::Host(call))
-    }
-
-    /// Runs a function of the program with the stream and its status.
-    fn cuStreamAddCallback(
-        stream: *mut c_void,
-        function: unsafe extern "C" fn(*mut c_void, Code, *mut c_void),
-        argument: *mut c_void,
-        _flags: c_uint,
-    ) {
-        client::order_host_function(address_of(stream))?;
-        // SAFETY: the program gave the function for this call.
-        unsafe { function(stream, errors::SUCCESS, argument) };
-        Ok(())
     }
 
     /// Returns how many clusters of a launch the device holds at once.

@@ -2,9 +2,8 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::abi::{driver, store};
+use crate::abi::{initialized, store};
 use crate::connection::{Reply, call};
-use crate::driver::contexts::check_initialized;
 use crate::errors::{self, Code};
 use crate::memory::address_of;
 use crate::pools::{Location, Permission};
@@ -34,7 +33,6 @@ const ON_DEVICE: c_int = 1;
 /// # Safety
 /// `properties` is null or readable.
 unsafe fn check(properties: *const Properties) -> Result<(), Code> {
-    check_initialized()?;
     // SAFETY: the caller's promise.
     let properties = unsafe { properties.as_ref() }.ok_or(errors::INVALID_VALUE)?;
     match (properties.allocation, properties.location.kind()) {
@@ -46,7 +44,6 @@ unsafe fn check(properties: *const Properties) -> Result<(), Code> {
 }
 
 fn request(op: Op, fields: &[u64]) -> Result<Reply, Code> {
-    check_initialized()?;
     let mut head = Message::new();
     for field in fields {
         head.put_u64(*field);
@@ -70,7 +67,7 @@ unsafe fn request_into(to: *mut u64, op: Op, fields: &[u64]) -> Result<(), Code>
     unsafe { store(to, found) }
 }
 
-driver! {
+initialized! {
     /// Returns the size of the pieces in which memory is mapped.
     fn cuMemGetAllocationGranularity(
         bytes: *mut usize,
@@ -140,8 +137,7 @@ driver! {
 
     /// Gives or takes the device's access to mapped memory.
     fn cuMemSetAccess(address: u64, bytes: usize, permissions: *const Permission, count: usize) {
-        check_initialized()?;
-        if permissions.is_null() || count == 0 {
+            if permissions.is_null() || count == 0 {
             return Err(errors::INVALID_VALUE);
         }
         for index in 0..count {

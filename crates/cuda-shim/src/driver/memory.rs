@@ -4,14 +4,12 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{driver, in_context, store};
 use crate::advice::{self, Range};
-use crate::client;
 use crate::driver::contexts::{PRIMARY, check_initialized, selected};
 use crate::errors::{self, Code};
 use crate::graph::refuse_unsafe;
 use crate::memory::{self, PITCH, address_of, find_allocation, find_mapping, is_device_only};
 use crate::pools::{Location, reaches_device};
 use crate::protocol::{NO_POOL, kind};
-use crate::registered;
 
 /// Allocates and stores the address.
 ///
@@ -117,36 +115,11 @@ in_context! {
     /// Frees page-locked host memory.
     fn cuMemFreeHost(pointer: *mut c_void) { memory::release(address_of(pointer)) }
 
-    /// Registers host memory. Kernels address it by its device address only.
-    fn cuMemHostRegister_v2(pointer: *mut c_void, bytes: usize, _flags: c_uint) {
-        registered::register(address_of(pointer), bytes as u64)
-    }
-
-    /// Ends the registration of host memory.
-    fn cuMemHostUnregister(pointer: *mut c_void) { registered::unregister(address_of(pointer)) }
-
     /// Returns the device address of page-locked memory, which is the same, or of registered memory.
     fn cuMemHostGetDevicePointer_v2(address: *mut u64, pointer: *mut c_void, _flags: c_uint) {
         let found = memory::device_address(address_of(pointer))?;
         // SAFETY: the program passes where the address goes.
         unsafe { store(address, found) }
-    }
-
-    /// Returns the flags of page-locked memory.
-    fn cuMemHostGetFlags(flags: *mut c_uint, pointer: *mut c_void) {
-        let (_, mapping) = find_mapping(address_of(pointer)).ok_or(errors::INVALID_VALUE)?;
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(flags, mapping.host_flags) }
-    }
-
-    /// Returns free and total memory.
-    fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
-        let info = client::memory_info()?;
-        // SAFETY: the program passes where the results go.
-        unsafe {
-            store(free, info.free as usize)?;
-            store(total, info.total as usize)
-        }
     }
 
     /// Returns the allocation of an address; both results are optional.

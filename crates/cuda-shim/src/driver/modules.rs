@@ -9,7 +9,9 @@ use crate::driver::functions::{forget_functions, function_handle};
 use crate::driver::module_handles::{module_handle, module_number};
 use crate::errors::{self, Code};
 use crate::images::image_bytes;
-use crate::kernels::{get_variable, list_functions, load_module, share_variable, unload_module};
+use crate::kernels::{
+    forget_loaded, get_variable, list_functions, load_module, share_variable, unload_module,
+};
 use crate::memory::pointer_to;
 
 /// Options of the compiler in the driver: numbers, and values that are pointers or numbers.
@@ -146,10 +148,12 @@ const NO_OPTIONS: JitOptions = JitOptions {
     values: std::ptr::null_mut(),
 };
 
-fn unload(handle: *mut c_void) -> Result<(), Code> {
+/// Unloads a module; the handles of its kernels end in both interfaces.
+pub(crate) fn unload(handle: *mut c_void) -> Result<(), Code> {
     let module = module_number(handle)?;
     unload_module(module)?;
     forget_functions(module);
+    forget_loaded(module);
     Ok(())
 }
 
@@ -306,44 +310,6 @@ driver! {
         unsafe { store(mode, 1) }
     }
 
-    /// Loads a library.
-    fn cuLibraryLoadData(
-        library: *mut *mut c_void,
-        image: *const c_void,
-        numbers: *const c_uint,
-        values: *mut *mut c_void,
-        count: c_uint,
-        _library_options: *const c_uint,
-        _library_values: *mut *mut c_void,
-        _library_count: c_uint,
-    ) {
-        check_initialized()?;
-        // SAFETY: the program passes an image, options and where the handle goes.
-        unsafe { load(library, image, JitOptions { count, numbers, values }) }
-    }
-
-    /// Loads a library from a file.
-    fn cuLibraryLoadFromFile(
-        library: *mut *mut c_void,
-        path: *const c_char,
-        numbers: *const c_uint,
-        values: *mut *mut c_void,
-        count: c_uint,
-        _library_options: *const c_uint,
-        _library_values: *mut *mut c_void,
-        _library_count: c_uint,
-    ) {
-        check_initialized()?;
-        // SAFETY: the program passes a path, options and where the handle goes.
-        unsafe { load_file(library, path, JitOptions { count, numbers, values }) }
-    }
-
-    /// Unloads a library.
-    fn cuLibraryUnload(library: *mut c_void) {
-        check_initialized()?;
-        unload(library)
-    }
-
     /// Finds a kernel.
     fn cuLibraryGetKernel(kernel: *mut *mut c_void, library: *mut c_void, name: *const c_char) {
         check_initialized()?;
@@ -356,37 +322,6 @@ driver! {
         module_number(library)?;
         // SAFETY: the program passes where the handle goes.
         unsafe { store(module, library) }
-    }
-
-    /// Finds a variable.
-    fn cuLibraryGetGlobal(
-        address: *mut u64,
-        bytes: *mut usize,
-        library: *mut c_void,
-        name: *const c_char,
-    ) {
-        check_initialized()?;
-        // SAFETY: the program passes a name and where the results go.
-        unsafe { find_variable(address, bytes, library, name, false) }
-    }
-
-    /// Finds a managed variable.
-    fn cuLibraryGetManaged(
-        address: *mut u64,
-        bytes: *mut usize,
-        library: *mut c_void,
-        name: *const c_char,
-    ) {
-        check_initialized()?;
-        // SAFETY: the program passes a name and where the results go.
-        unsafe { find_variable(address, bytes, library, name, true) }
-    }
-
-    /// Returns the number of kernels.
-    fn cuLibraryGetKernelCount(count: *mut c_uint, library: *mut c_void) {
-        check_initialized()?;
-        // SAFETY: the program passes where the result goes.
-        unsafe { count_kernels(count, library) }
     }
 
     /// Returns the kernels.

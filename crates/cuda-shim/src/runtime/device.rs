@@ -8,7 +8,6 @@ use crate::connection::{device, is_open, last_error};
 use crate::errors::{self, Code};
 use crate::properties::DRIVER_VERSION;
 use crate::properties::{BUS_ID, device_properties};
-use crate::protocol::{GREATEST_PRIORITY, LEAST_PRIORITY};
 use crate::runtime::{FULL_VERSION, VERSION};
 
 /// Fails for a number that is not a device's.
@@ -38,9 +37,6 @@ unsafe fn write_properties(to: *mut c_void, number: c_int, version: u32) -> Resu
 const LINEAR_TEXELS: u32 = 69;
 
 runtime! {
-    /// Waits for the device.
-    fn cudaDeviceSynchronize() { client::synchronize_device() }
-
     /// Waits for the device.
     fn cudaThreadSynchronize() { client::synchronize_device() }
 
@@ -72,9 +68,6 @@ runtime! {
 
     /// Selects devices in an order: there is one.
     fn cudaSetValidDevices(_devices: *mut c_int, _count: c_int) { Ok(()) }
-
-    /// Sets how the host waits: no effect.
-    fn cudaSetDeviceFlags(_flags: c_uint) { Ok(()) }
 
     /// Returns how the host waits.
     fn cudaGetDeviceFlags(flags: *mut c_uint) {
@@ -155,60 +148,12 @@ runtime! {
         unsafe { store(width, device()?.attribute(LINEAR_TEXELS) as usize) }
     }
 
-    /// Returns the priorities of streams, which change no order.
-    fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
-        // SAFETY: the program passes where the results go, or null.
-        unsafe {
-            let _ = store(least, LEAST_PRIORITY);
-            let _ = store(greatest, GREATEST_PRIORITY);
-        }
-        Ok(())
-    }
-
     /// Writes the bus address.
     fn cudaDeviceGetPCIBusId(to: *mut c_char, bytes: c_int, number: c_int) {
         check_device(number)?;
         // SAFETY: the program states that so many bytes are writable.
         unsafe { store_text(to, bytes, BUS_ID) }
     }
-
-    /// Sets a limit, such as the size of the heap of kernels.
-    fn cudaDeviceSetLimit(limit: c_uint, value: usize) {
-        client::set_limit(limit, value as u64)
-    }
-
-    /// Returns a limit.
-    fn cudaDeviceGetLimit(value: *mut usize, limit: c_uint) {
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(value, client::get_limit(limit) as usize) }
-    }
-
-    /// A hint without an effect.
-    fn cudaDeviceSetCacheConfig(_config: c_uint) { Ok(()) }
-
-    /// Returns the cache hint.
-    fn cudaDeviceGetCacheConfig(config: *mut c_uint) {
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(config, 0) }
-    }
-
-    /// A hint without an effect.
-    fn cudaDeviceSetSharedMemConfig(_config: c_uint) { Ok(()) }
-
-    /// Returns the bank hint.
-    fn cudaDeviceGetSharedMemConfig(config: *mut c_uint) {
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(config, 1) }
-    }
-
-    /// Resets the persisting cache: no effect.
-    fn cudaCtxResetPersistingL2Cache() { Ok(()) }
-
-    /// Begins profiling: no effect.
-    fn cudaProfilerStart() { Ok(()) }
-
-    /// Ends profiling: no effect.
-    fn cudaProfilerStop() { Ok(()) }
 
     /// Returns the version of the driver.
     fn cudaDriverGetVersion(version: *mut c_int) {

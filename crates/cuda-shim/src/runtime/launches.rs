@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use crate::abi::{runtime, store};
 use crate::client;
 use crate::errors::{self, Code};
-use crate::graph::{HostCall, Node, submit, submit_launch};
+use crate::graph::submit_launch;
 use crate::kernels::{
     DEFAULT_SHARED_BYTES, Dim3, Kernel, Launch, LaunchAttribute, NO_CLUSTER,
     available_shared_bytes, find_kernel, pack_arguments, read_attributes,
@@ -134,28 +134,6 @@ runtime! {
         submit_launch(launch)
     }
 
-    /// Runs a function of the program after the work of a stream.
-    fn cudaLaunchHostFunc(
-        stream: *mut c_void,
-        function: unsafe extern "C" fn(*mut c_void),
-        argument: *mut c_void,
-    ) {
-        let call = HostCall { function, argument: address_of(argument) };
-        submit(address_of(stream), Node::Host(call))
-    }
-
-    /// Runs a function of the program with the stream and its status.
-    fn cudaStreamAddCallback(
-        stream: *mut c_void,
-        function: unsafe extern "C" fn(*mut c_void, Code, *mut c_void),
-        argument: *mut c_void,
-        _flags: c_uint,
-    ) {
-        client::order_host_function(address_of(stream))?;
-        // SAFETY: the program gave the function for this call.
-        unsafe { function(stream, errors::SUCCESS, argument) };
-        Ok(())
-    }
 }
 
 /// `cudaFuncAttributes`, as far as it is filled.

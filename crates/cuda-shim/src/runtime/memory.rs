@@ -4,14 +4,12 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
 use crate::advice;
-use crate::client;
 use crate::connection::device;
 use crate::errors::{self, Code};
 use crate::graph::refuse_unsafe;
 use crate::memory::{self, PITCH, address_of, find_allocation, find_mapping, pointer_to};
 use crate::pools::{Location, reaches_device};
 use crate::protocol::kind;
-use crate::registered;
 
 /// Extent of a region: width in bytes.
 #[repr(C)]
@@ -198,39 +196,11 @@ runtime! {
         memory::release(address_of(pointer))
     }
 
-    /// Registers host memory. Kernels address it by its device address only: see
-    /// `cudaDevAttrCanUseHostPointerForRegisteredMem`, which is 0.
-    fn cudaHostRegister(pointer: *mut c_void, bytes: usize, _flags: c_uint) {
-        registered::register(address_of(pointer), bytes as u64)
-    }
-
-    /// Ends the registration of host memory.
-    fn cudaHostUnregister(pointer: *mut c_void) {
-        registered::unregister(address_of(pointer))
-    }
-
     /// Returns the device address of page-locked memory, which is the same, or of registered memory.
     fn cudaHostGetDevicePointer(to: *mut *mut c_void, pointer: *mut c_void, _flags: c_uint) {
         let address = memory::device_address(address_of(pointer))?;
         // SAFETY: the program passes where the address goes.
         unsafe { store(to, pointer_to(address)) }
-    }
-
-    /// Returns the flags of page-locked memory.
-    fn cudaHostGetFlags(flags: *mut c_uint, pointer: *mut c_void) {
-        let (_, mapping) = find_mapping(address_of(pointer)).ok_or(errors::INVALID_VALUE)?;
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(flags, mapping.host_flags) }
-    }
-
-    /// Returns free and total memory.
-    fn cudaMemGetInfo(free: *mut usize, total: *mut usize) {
-        let info = client::memory_info()?;
-        // SAFETY: the program passes where the results go.
-        unsafe {
-            store(free, info.free as usize)?;
-            store(total, info.total as usize)
-        }
     }
 
     /// Returns what kind of memory an address is of.
