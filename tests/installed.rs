@@ -125,4 +125,49 @@ fn the_search_spaces_beside_an_installed_program_are_known_where_no_project_is()
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let output = tuner(home.path(), elsewhere.path(), &space);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    // They stay known where there is a project, whose kernels come first.
+    let output = tuner(home.path(), elsewhere.path(), &["new", "own"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let output = tuner(home.path(), elsewhere.path(), &["check", "saxpy"]);
+    assert!(text(&output).contains("25 ok"), "{}", text(&output));
+    let output = tuner(home.path(), elsewhere.path(), &["space", "saxpi"]);
+    let said = text(&output);
+    assert!(said.contains("did you mean `saxpy`?"), "{said}");
+    assert!(said.contains("the known kernels are own, saxpy"), "{said}");
+    let checked = ["check", "--config", "default", "--format", "csv"];
+    let output = tuner(home.path(), elsewhere.path(), &checked);
+    let said = text(&output);
+    assert!(said.contains("own,"), "{said}");
+    assert!(
+        !said.contains("saxpy"),
+        "without a name, kernels of the project: {said}"
+    );
+}
+
+#[test]
+fn a_kernel_of_the_project_takes_precedence_over_an_installed_one() {
+    let home = home(false);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let share = home.path().join("share/tuner");
+    for root in [&share, elsewhere.path()] {
+        std::fs::create_dir_all(root).unwrap();
+        let output = tuner(home.path(), root, &["new", "saxpy"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    }
+    let spaces = share.join("search_spaces");
+    std::fs::copy(spaces.join("saxpy.yaml"), spaces.join("saxpy.quick.yaml")).unwrap();
+    let own = elsewhere.path().join("search_spaces/saxpy.yaml");
+    let edited = std::fs::read_to_string(&own).unwrap();
+    std::fs::write(&own, edited.replacen("[64, 128, ", "[128, ", 1)).unwrap();
+    let size = ["space", "saxpy", "--format", "csv"];
+    let said = text(&tuner(home.path(), elsewhere.path(), &size));
+    assert!(said.contains("saxpy,20,20,"), "{said}");
+    // A variant of the installed kernel is not one of the project's kernel.
+    let variant = ["space", "saxpy.quick", "--format", "csv"];
+    let output = tuner(home.path(), elsewhere.path(), &variant);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    // The project's kernel is meant by its `kernel` key, too.
+    std::fs::rename(&own, own.with_file_name("mine.yaml")).unwrap();
+    let said = text(&tuner(home.path(), elsewhere.path(), &size));
+    assert!(said.contains("saxpy,20,20,"), "{said}");
 }

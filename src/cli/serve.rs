@@ -8,7 +8,7 @@ use crate::exit;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use tuner_engine::threads::start_runtime;
-use tuner_kernel::catalog::Catalog;
+use tuner_kernel::catalog::{Catalog, installed_folder};
 use tuner_serve as serve;
 use tuner_serve::Settings;
 use tuner_store as store;
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     db: PathBuf,
 
     /// Folder whose search spaces and recordings requests over HTTP may name; may be repeated
-    /// [default: the project's search_spaces]
+    /// [default: the project's search_spaces and the installed ones]
     #[arg(long, value_name = "DIR")]
     kernels: Vec<PathBuf>,
 
@@ -78,7 +78,8 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     raise_file_limit();
     let folders = if args.kernels.is_empty() {
         let here = std::env::current_dir()?;
-        Catalog::folder(&here).into_iter().collect()
+        let own = Catalog::folder(&here);
+        own.into_iter().chain(installed_folder()).collect()
     } else {
         args.kernels.clone()
     };

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use tuner_device::replay::Recording;
 use tuner_device::{DeviceSelector, gpu};
 use tuner_engine::job::{JobError, Request};
-use tuner_kernel::catalog::{Catalog, Kernel};
+use tuner_kernel::catalog::{Catalog, Kernel, installed_folder};
 
 /// Client text that may name a file. Only this module can read it.
 #[derive(Debug, Deserialize)]
@@ -78,7 +78,7 @@ pub(super) fn confine(
         return Ok(confined);
     }
     let files = if request.kernels.is_empty() {
-        list_kernels(folders)?
+        list_kernels(default_folders(folders))?
     } else {
         let find = |name: &ClientText| kernel(&name.0, folders);
         request.kernels.iter().map(find).collect::<Result<_, _>>()?
@@ -165,12 +165,34 @@ fn problems(asked: &[String], kernel: &Kernel, kernels: usize) -> Result<(), Pro
     }
 }
 
-/// Lists every kernel of the folders.
+/// Returns the folders whose kernels a request without names means: those that are installed with the
+/// program only if there are no others.
+fn default_folders(folders: &[PathBuf]) -> &[PathBuf] {
+    match folders.split_last() {
+        Some((last, own)) if !own.is_empty() && is_installed(last) => own,
+        _ => folders,
+    }
+}
+
+fn is_installed(folder: &Path) -> bool {
+    installed_folder().is_some_and(|installed| {
+        let real = installed.canonicalize();
+        real.is_ok_and(|real| real == *folder)
+    })
+}
+
+/// Lists every kernel of the folders. Of files with the same name the first is meant.
 fn list_kernels(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
-    let mut files = Vec::new();
+    let mut files: Vec<PathBuf> = Vec::new();
     for folder in folders {
         let catalog = Catalog::of_folder(folder).map_err(|error| refuse(error.to_string()))?;
-        files.extend(catalog.main_files().map(Path::to_owned));
+        let known = files.len();
+        for file in catalog.main_files() {
+            let is_known = |earlier: &PathBuf| earlier.file_stem() == file.file_stem();
+            if !files[..known].iter().any(is_known) {
+                files.push(file.to_owned());
+            }
+        }
     }
     if files.is_empty() {
         return Err(refuse(

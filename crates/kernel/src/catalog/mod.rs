@@ -4,11 +4,13 @@ mod changed;
 mod confine;
 mod files;
 pub(crate) mod kernel;
+mod spaces;
 
 pub use confine::check_laid_out;
 use files::{Macros, load_template};
 pub use files::{included, shown};
 pub use kernel::Kernel;
+pub use spaces::{Catalog, installed_folder};
 
 use crate::declarations;
 use std::collections::BTreeMap;
@@ -252,110 +254,6 @@ fn at_name(
     }
 }
 
-/// The search spaces of a project.
-#[derive(Debug, Clone)]
-pub struct Catalog {
-    /// Files by stem, in order.
-    files: BTreeMap<String, PathBuf>,
-}
-
-impl Catalog {
-    /// Returns the catalog of the nearest `search_spaces` folder, from `start` upwards, else of those
-    /// that are installed with the program.
-    ///
-    /// # Errors
-    /// An absent or unreadable folder.
-    pub fn find(start: &Path) -> Result<Self, CatalogError> {
-        let folder = Self::folder(start)
-            .or_else(installed_folder)
-            .ok_or_else(|| CatalogError::NoFolder(start.display().to_string()))?;
-        Self::of_folder(&folder)
-    }
-
-    /// Returns the nearest `search_spaces` folder, from `start` upwards.
-    #[must_use]
-    pub fn folder(start: &Path) -> Option<PathBuf> {
-        start
-            .ancestors()
-            .map(|folder| folder.join(SPACES))
-            .find(|folder| folder.is_dir())
-    }
-
-    /// Returns the catalog of this folder.
-    ///
-    /// # Errors
-    /// An unreadable folder.
-    pub fn of_folder(folder: &Path) -> Result<Self, CatalogError> {
-        let entries = std::fs::read_dir(folder).map_err(|error| CatalogError::Unreadable {
-            what: "folder",
-            path: shown(folder),
-            why: error.to_string(),
-        })?;
-        let files = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter_map(|path| Some((stem_of(&path)?, path)))
-            // `_skeleton.yaml` is a template for copying.
-            .filter(|(stem, _)| !stem.starts_with('_'))
-            .collect();
-        Ok(Self { files })
-    }
-
-    /// Returns the stems of all files, `gemm_f32` and `gemm_f32.quick`.
-    pub fn stems(&self) -> impl Iterator<Item = &str> {
-        self.files.keys().map(String::as_str)
-    }
-
-    /// Returns the default files if no kernel is named: one for each kernel. Variants (a second dot
-    /// in the name, as in `gemm_f32.quick.yaml`) are omitted.
-    pub fn main_files(&self) -> impl Iterator<Item = &Path> {
-        let main = self.files.iter().filter(|(stem, _)| !stem.contains('.'));
-        main.map(|(_, path)| path.as_path())
-    }
-
-    /// Returns the file of a kernel: by its stem, else by its `kernel` key.
-    ///
-    /// # Errors
-    /// No such file, or more than one.
-    pub fn file_of(&self, name: &str) -> Result<&Path, CatalogError> {
-        if let Some(path) = self.files.get(name) {
-            return Ok(path);
-        }
-        let mut found: Option<&Path> = None;
-        for path in self.main_files() {
-            // A broken file must not hide the others: it is reported when it is requested.
-            let Ok(text) = files::read_text(path, "search space") else {
-                continue;
-            };
-            let spec = KernelSpec::parse(&text, path);
-            if !spec.is_ok_and(|spec| spec.kernel == name) {
-                continue;
-            }
-            if let Some(first) = found {
-                return Err(CatalogError::TwoFiles {
-                    kernel: name.to_owned(),
-                    first: shown(first),
-                    second: shown(path),
-                });
-            }
-            found = Some(path);
-        }
-        found.ok_or_else(|| CatalogError::UnknownKernel {
-            name: name.to_owned(),
-            near: suggest(name, self.stems()).map(str::to_owned),
-            known: self.stems().map(str::to_owned).collect(),
-        })
-    }
-}
-
-/// Returns the folder of search spaces in `share/tuner` beside the program's `bin`, where a wheel
-/// installs them.
-fn installed_folder() -> Option<PathBuf> {
-    let executable = std::env::current_exe().ok()?;
-    let root = executable.parent()?.parent()?;
-    let folder = root.join("share/tuner").join(SPACES);
-    folder.is_dir().then_some(folder)
-}
-
 /// Loads the named kernels or files; without arguments, every kernel of the project.
 ///
 /// # Errors
@@ -400,7 +298,7 @@ pub fn kernel_of(argument: &str, start: &Path) -> Result<String, CatalogError> {
         return Ok(parsed(Path::new(argument))?.kernel);
     }
     let catalog = Catalog::find(start).ok();
-    let file = catalog.as_ref().and_then(|all| all.files.get(argument));
+    let file = catalog.as_ref().and_then(|all| all.file_by_stem(argument));
     // A broken file must not hide its stored results.
     let known = file.and_then(|file| parsed(file).ok());
     Ok(known.map_or_else(|| argument.to_owned(), |spec| spec.kernel))
