@@ -1,6 +1,8 @@
 """`import tuner`: runs, checks, predictions, results and errors."""
 
 import os
+import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -149,3 +151,16 @@ def test_the_module_runs_the_program(program):
     environment = {**os.environ, "TUNER": program, "PYTHONPATH": os.path.dirname(os.path.dirname(tuner.__file__))}
     done = subprocess.run([sys.executable, "-m", "tuner", "--version"], env=environment, capture_output=True, text=True)
     assert done.stdout.startswith("tuner "), done
+
+
+def test_the_program_is_found_next_to_the_package(place):
+    # As `pip install --target` lays it out.
+    package = pathlib.Path(tuner.__file__).parent
+    shutil.copytree(package, place / "packages" / "tuner", ignore=shutil.ignore_patterns("__pycache__", "kernel_tuner"))
+    program = place / "packages" / "bin" / "tuner"
+    program.parent.mkdir()
+    program.write_text("")
+    program.chmod(0o755)
+    words = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(place / 'packages')!r}); import tuner; print(tuner.find_program())"]
+    done = subprocess.run(words, env={"PATH": "/nonexistent"}, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(program)

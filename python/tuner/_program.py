@@ -28,13 +28,15 @@ _running_in: Optional[int] = None
 
 
 def find_program() -> str:
-    """Returns the path of the program: `TUNER`, the scripts of this environment, then `PATH`."""
+    """Returns the path of the program: `TUNER`, the scripts of this environment and of the user, then `PATH`."""
     named = os.environ.get("TUNER")
     if named:
         if not os.access(named, os.X_OK):
             raise TunerError(f"TUNER={named} is not a program; set it to the path of `tuner`, or unset it")
         return named
+    # `pip install --target FOLDER` and `pip install --user` have scripts of their own.
     folders = [sysconfig.get_path("scripts"), os.path.join(sys.prefix, "bin")]
+    folders += [Path(__file__).resolve().parents[1] / "bin", sysconfig.get_path("scripts", f"{os.name}_user")]
     for folder in folders:
         candidate = Path(folder) / "tuner"
         if os.access(candidate, os.X_OK):

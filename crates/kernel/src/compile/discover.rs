@@ -329,14 +329,18 @@ fn environment_roots() -> Vec<PathBuf> {
 }
 
 /// Returns the Python environment that an executable is installed in: `ROOT/bin/tuner`, as a wheel
-/// installs it. `None` if another user can write there.
+/// installs it, also by `pip install --target ROOT`. `None` if another user can write there.
 fn environment_of(executable: &Path) -> Option<PathBuf> {
     let folder = executable.parent().filter(|it| file_name(it) == "bin")?;
     let root = folder.parent()?;
-    is_trusted(&root.join("lib")).then(|| root.to_owned())
+    let packages = ["lib", "nvidia"].map(|name| root.join(name));
+    let mut packages = packages.iter().filter(|folder| folder.exists()).peekable();
+    let is_environment = packages.peek().is_some() && packages.all(|folder| is_trusted(folder));
+    is_environment.then(|| root.to_owned())
 }
 
-/// Returns the `site-packages` of environments, in their order.
+/// Returns the `site-packages` of environments, in their order. A folder of `pip install --target` is one
+/// itself.
 fn site_packages(roots: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for root in roots {
@@ -349,6 +353,9 @@ fn site_packages(roots: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
                 .into_iter()
                 .map(|python| python.join("site-packages")),
         );
+        if root.join("nvidia").is_dir() {
+            found.push(root);
+        }
     }
     found.retain(|folder| folder.is_dir());
     found

@@ -1,4 +1,6 @@
-use super::{Surroundings, builtins_of, environment_of, linker_path, project_folder};
+use super::{
+    Surroundings, builtins_of, environment_of, linker_path, project_folder, site_packages,
+};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -171,6 +173,15 @@ fn the_environment_of_an_installed_program_is_searched_unless_others_can_write_i
     let program = root.join("bin/tuner");
     assert_eq!(environment_of(&program), Some(root.clone()));
     assert_eq!(environment_of(&root.join("target/tuner")), None);
+    // The folder of `pip install --target`.
+    let target = dir.path().join("packages");
+    touch(&target.join("nvidia/cu13/lib/libnvrtc.so.13"));
+    touch(&target.join("bin/tuner"));
+    assert_eq!(
+        environment_of(&target.join("bin/tuner")),
+        Some(target.clone())
+    );
+    assert_eq!(site_packages([target.clone()]), [target]);
     let open = std::fs::Permissions::from_mode(0o777);
     std::fs::set_permissions(root.join("lib"), open).unwrap();
     assert_eq!(environment_of(&program), None);
