@@ -3,7 +3,7 @@
 # install  puts `tuner` into ~/.cargo/bin and its manual beside it, or with PREFIX=DIR into DIR
 # test   every test
 # nightly  the commands of README.md with their budgets and every kernel, a fleet under 200 kills, every
-#          fault of the file system; some hours
+#          fault of the file system; the wheel in a fresh environment; some hours
 # bench  the figures of docs/evidence/measurements.md
 # lint   formatting, clippy, rustdoc, licences, all with warnings denied
 # style  the same without the licences, which are one of the tests
@@ -12,7 +12,8 @@
 # nvrtc  get NVIDIA's run-time compiler into the user's data folder where the machine has none
 # nats   get a nats-server into .nats, for the tests of fleets
 # python get NumPy and pytest into .python-tests, for the tests of python/
-# wheel  the Python wheel with the program inside, in target/wheels; ZIG=1 links against an old glibc
+# wheel  the Python wheel with the program inside, in target/wheels; ZIG=1 links against an old glibc;
+#        scripts/check-wheel installs it and runs examples
 
 CARGO ?= cargo
 # Many tests wait for a clock or another process: two more than there are cores keep the cores busy.
