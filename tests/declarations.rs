@@ -152,6 +152,32 @@ fn every_wrong_declaration_is_refused_with_both_places() {
 }
 
 #[test]
+fn a_buffer_of_any_type_is_taken_as_elements_of_another() {
+    let pair = "struct Pair { int n; double x; };";
+    for (declared, takes) in [
+        ("f32", "const int* x"),
+        ("f16", "const double2* x"),
+        ("u32", "const Pair* x"),
+        ("{ a: f32, b: f32 }", "const float* x"),
+        ("{ a: f32, b: f32 }", "const Pair* x"),
+    ] {
+        let text = format!("{pair}\n{}", kernel(&format!("{takes}, float* y")));
+        let any = format!("{}, any_type: true", input(declared));
+        let said = checked(&text, &[&any, OUT]);
+        assert_eq!(said.code, 0, "{declared} {takes}: {}", said.stderr);
+        let strict = format!("{}, any_type: false", input(declared));
+        let said = checked(&text, &[&strict, OUT]);
+        assert_eq!(said.code, 2, "{declared} {takes}: {}", said.stderr);
+    }
+    let any = format!("{}, any_type: true", input("f32"));
+    let said = checked(&kernel("int x, float* y"), &[&any, OUT]);
+    said.says_of(&"by value", 2, &["`x` is a buffer of `f32`"]);
+    let scalar = "name: x, type: i32, role: scalar, value: 1, any_type: true";
+    let said = checked(&kernel("int x, float* y"), &[scalar, OUT]);
+    said.says_of(&"scalar", 2, &["the scalar `x` has `any_type`", "^^^^"]);
+}
+
+#[test]
 fn a_wrong_number_of_arguments_is_refused_with_what_is_missing() {
     let scalar = "name: a, type: i32, role: scalar, value: 1";
     let cases: [(&str, &[&str], &str); 4] = [

@@ -123,6 +123,8 @@ pub struct Argument {
     pub lanes: u32,
     /// Fields of an element that is a struct.
     pub record: Option<Record>,
+    /// The kernel's pointer may have another element type.
+    pub any_type: bool,
     /// Use by the kernel.
     pub role: Role,
     /// Extents; empty for scalars. For vectors and structs the last extent is the element's.

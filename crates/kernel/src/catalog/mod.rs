@@ -15,7 +15,7 @@ pub use spaces::{Catalog, installed_folder};
 use crate::declarations;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tuner_core::data::DataFile;
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;

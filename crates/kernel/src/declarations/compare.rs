@@ -85,6 +85,7 @@ impl LaunchedKernel<'_> {
             return;
         }
         let fit = match (role, &argument.record) {
+            _ if argument.any_type && matches!(form, Form::Pointer { .. }) => Fit::Same,
             (_, Some(record)) => parameter.takes_record(record.size),
             (Role::Scalar, None) if argument.lanes > 1 => {
                 parameter.takes_vector(ty, argument.lanes)

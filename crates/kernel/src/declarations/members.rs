@@ -35,7 +35,8 @@ impl Side<'_> {
         for (launch, _) in launches {
             let entry = entries.iter().position(|entry| *entry == launch.entry);
             for (parameter, argument) in launch.arguments.iter().enumerate() {
-                let record = self.spec.arguments[*argument].record.as_ref();
+                let declared = &self.spec.arguments[*argument];
+                let record = declared.record.as_ref().filter(|_| !declared.any_type);
                 for field in 0..record.map_or(0, |record| record.fields.len()) {
                     let member = Member {
                         entry: entry.unwrap_or(0),

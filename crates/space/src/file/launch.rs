@@ -18,6 +18,7 @@ use tuner_core::plan::Role;
 /// Parts of an argument or a variable apart from its name and type.
 pub(super) struct Parts {
     pub(super) role: Role,
+    pub(super) any_type: bool,
     pub(super) shape: Option<Vec<Formula>>,
     pub(super) fill: Option<Spanned<FillText>>,
     pub(super) value: Option<Spanned<ValueText>>,
@@ -68,6 +69,7 @@ impl Checker<'_> {
             ty: text.ty.at.clone(),
             role: text.role.at.clone(),
         });
+        let any_type = self.any_type(&text);
         if is_map(&text) {
             return self.map(text, known);
         }
@@ -130,6 +132,7 @@ impl Checker<'_> {
         let fill = text.fill.filter(|_| role.is_filled());
         let parts = Parts {
             role,
+            any_type,
             shape: shape.map(|shape| shape.value),
             fill,
             value: value.filter(|_| scalar),
@@ -200,6 +203,7 @@ impl Checker<'_> {
             ty: ty.element,
             lanes: ty.lanes,
             record: ty.record,
+            any_type: parts.any_type,
             role,
             shape,
             fill,

@@ -207,6 +207,7 @@ fn argument(name: String, map: MapText, of: usize) -> Argument {
             size: TENSOR_MAP_BYTES as u64,
             fields: Vec::new(),
         }),
+        any_type: false,
         role: Role::Scalar,
         shape: Vec::new(),
         fill: None,

@@ -138,6 +138,8 @@ pub(super) struct ArgumentText {
     /// The element type: a number, a vector of CUDA, or a struct by its fields.
     #[serde(rename = "type")]
     pub(super) ty: Spanned<TypeText>,
+    /// The kernel may take the buffer as elements of another type, which a parameter chooses, say.
+    pub(super) any_type: Option<Spanned<bool>>,
     /// Use of the argument by the kernel.
     #[schemars(with = "RoleWords")]
     pub(super) role: Spanned<Role>,

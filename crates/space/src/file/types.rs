@@ -3,7 +3,7 @@
 use super::check::Checker;
 use super::de::Spanned;
 use super::fills::FillText;
-use super::schema::{Formula, FormulaText, Ordered};
+use super::schema::{ArgumentText, Formula, FormulaText, Ordered};
 use super::texts::{FieldText, TypeText, ValueText};
 use crate::expr::{nearest_or_all, suggest};
 use crate::{Argument, Expr, Piece, PieceValue, Record, RecordField};
@@ -98,6 +98,19 @@ fn alignment(element: Element, lanes: u32) -> u64 {
 }
 
 impl Checker<'_> {
+    /// Reports whether the kernel may take the buffer as elements of another type.
+    pub(super) fn any_type(&mut self, text: &ArgumentText) -> bool {
+        let Some(given) = &text.any_type else {
+            return false;
+        };
+        if text.role.value == Role::Scalar {
+            let message = format!("the scalar `{}` has `any_type`", text.name.value);
+            let help = "remove it: a scalar is passed as its type";
+            self.error(message, given.at.clone(), help);
+        }
+        given.value
+    }
+
     /// Resolves a type's text; reports an invalid one.
     pub(super) fn resolve_type(&mut self, text: &Spanned<TypeText>) -> Option<Resolved> {
         match &text.value {

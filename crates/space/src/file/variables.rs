@@ -69,6 +69,7 @@ impl Checker<'_> {
             }
         };
         let parts = Parts {
+            any_type: false,
             role,
             shape: text.shape.map(|shape| shape.value),
             fill: text.fill,
@@ -96,6 +97,7 @@ fn address(name: String, index: usize) -> Argument {
         ty: Element::U64,
         lanes: 1,
         record: None,
+        any_type: false,
         role: Role::Scalar,
         shape: Vec::new(),
         fill: None,
