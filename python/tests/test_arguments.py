@@ -168,3 +168,71 @@ def test_a_kernel_whose_parameters_are_not_found_has_arrays_as_outputs():
     with pytest.warns(UnknownSignatureWarning, match="`k2` is not found in the source"):
         o, same = run(source, [np.zeros_like(x), x], name="k2")
     assert (o == 2).all() and (same == 1).all()
+
+
+TYPED = f"""
+__global__ void k(T *o, const T *x, int bytes) {{ {INDEX}
+    if (i < bytes / (int)sizeof(T)) o[i] = x[i];
+}}"""
+TEMPLATE = TYPED.replace("__global__", "template <typename T> __global__")
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (TYPED.replace("T ", "CHOSEN "), "k"),
+        ("typedef CHOSEN T;" + TYPED, "k"),
+        ("using T = CHOSEN;" + TYPED, "k"),
+        ("#define T CHOSEN" + TYPED, "k"),
+        (TEMPLATE, "k<CHOSEN>"),
+    ],
+)
+def test_a_parameter_may_choose_the_type_of_an_array(source, name):
+    x = np.arange(256, dtype=np.float32)
+    source = source.replace("sizeof(T)", "sizeof(*o)")
+    params = {"block_size_x": [64], "CHOSEN": ["float", "float4", "int", "unsigned int", "double2"]}
+    for answer in ([x, None, None], None):
+        rows, _ = quiet(
+            tune_kernel, name, source, 256, [np.zeros_like(x), x, np.int32(x.nbytes)], params, answer=answer,
+            device="vgpu:a100", quiet=True,
+        )  # fmt: skip
+        assert [(row["verdict"], row.get("detail")) for row in rows] == [("ok", None)] * 5
+
+
+def test_a_condition_may_choose_the_type_of_an_array():
+    x = np.arange(256, dtype=np.uint8)
+    source = "#if WIDE == 1\n#define T uchar4\n#else\n#define T unsigned int\n#endif\n" + TYPED
+    rows, _ = quiet(
+        tune_kernel, "k", source, 64, [np.zeros_like(x), x, np.int32(256)], {"block_size_x": [64], "WIDE": [0, 1]},
+        answer=[x, None, None], device="vgpu:a100", quiet=True,
+    )  # fmt: skip
+    assert [row["verdict"] for row in rows] == ["ok", "ok"]
+
+
+def test_an_array_of_another_size_is_refused_where_nothing_chooses_the_type():
+    source = f"__global__ void k(float *o) {{ {INDEX} o[i] = 1; }}"
+    with pytest.raises(TypeError, match=r"argument 0 has the dtype float64 and the parameter is `float \*o`; pass array.astype"):
+        run(source, [np.zeros(64, np.float64)])
+
+
+def test_bits_of_floats_are_passed_to_pointers_of_whole_numbers():
+    source = f"__global__ void k(unsigned int *o, const unsigned int *x) {{ {INDEX} o[i] = x[i] ^ 0x80000000; }}"
+    x = np.arange(64, dtype=np.float32)
+    with pytest.warns(ConvertedArgumentWarning):
+        o = run(source, [np.zeros_like(x), x])[0]
+    assert o.dtype == x.dtype and (o == -x).all()
+    source = f"__global__ void k(void *o, const char *x) {{ {INDEX} ((float *)o)[i] = ((const float *)x)[i]; }}"
+    assert (run(source, [np.zeros_like(x), x])[0] == x).all()
+
+
+def test_bits_of_types_that_numpy_lacks():
+    source = f"#include <cuda_bf16.h>\n__global__ void k(T *o, const T *x) {{ {INDEX} o[i] = __hmul(x[i], (T)1.004f); }}"
+    x = (np.arange(64, dtype=np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    answer = x.copy()
+    # A unit in the last place is within the tolerance of the type, and not within that of whole numbers.
+    answer[1:] += 1
+    rows, _ = quiet(
+        tune_kernel, "k", source, 64, [np.zeros_like(x), x], {"block_size_x": [32], "T": ["__nv_bfloat16"]},
+        answer=[answer, None], atol=1, device="vgpu:a100", quiet=True,
+    )  # fmt: skip
+    assert [row["verdict"] for row in rows] == ["ok"]

@@ -447,3 +447,9 @@ def test_a_simulation_takes_values_that_are_equal_to_python(vectors, place):
     (place / "c.json").write_text(json.dumps({**head, "cache": rows}))
     results, _ = tune(SOURCE, vectors, params, cache="c", simulation_mode=True)
     assert sorted(row["time"] for row in results) == [1, 2, 3]
+
+
+def test_a_kernel_without_a_result_is_refused(vectors):
+    source = SOURCE.replace("c[i] = a[i] + b[i]", "float sum = a[i] + b[i]")
+    with pytest.raises(ValueError, match="vector_add writes to none of its arguments"):
+        tune_kernel("vector_add", source, 1000, vectors, {"block_size_x": [64]}, quiet=True)

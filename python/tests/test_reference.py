@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tuner.kernel_tuner import runs, signature, tune_kernel
+from tuner.kernel_tuner.verification import PartialResultsWarning
 
 SIZE = 512
 KERNEL = """__global__ void twice(float *o, const float *x, int n) {{
@@ -135,3 +136,43 @@ def test_a_warning_has_the_reasons_if_nothing_passed(x):
         tune_kernel(
             "twice", KERNEL.format(extra="bad;"), SIZE, arguments, {"block_size_x": [32, 64]}, device="vgpu:a100", quiet=True
         )
+
+
+PARTIAL = """
+__global__ void partial(float *sums, const float *x, int n) {
+    __shared__ float parts[block_size_x];
+    int i = blockIdx.x * block_size_x + threadIdx.x;
+    parts[threadIdx.x] = i < n ? x[i] : 0;
+    for (int step = block_size_x / 2; step > 0; step /= 2) {
+        __syncthreads();
+        if (threadIdx.x < step) parts[threadIdx.x] += parts[threadIdx.x + step];
+    }
+    if (threadIdx.x == 0 && (WRONG == 0 || blockIdx.x < gridDim.x - 1)) sums[blockIdx.x] = parts[0];
+}
+"""
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_partial_results_are_compared_by_their_sums(dtype):
+    x = np.arange(1, 1025).astype(dtype)
+    params = {"block_size_x": [64, 128, 256], "WRONG": [0, 1]}
+    arguments = [np.zeros(16, dtype), x, np.int32(x.size)]
+    source = PARTIAL if dtype is np.float32 else PARTIAL.replace("float", "int")
+    with pytest.warns(PartialResultsWarning, match="partial writes partial results"):
+        rows, _ = tune_kernel(
+            "partial", source, 1024, arguments, params, device="vgpu:a100", quiet=True,
+            restrictions=["WRONG == 0 or block_size_x == 256"],
+        )  # fmt: skip
+    found = {(row["block_size_x"], row["WRONG"]): row["verdict"] for row in rows}
+    assert found == {(64, 0): "ok", (128, 0): "ok", (256, 0): "ok", (256, 1): "incorrect"}
+    assert {row["reference"] for row in rows} == {"sums of the first configuration"}
+    assert all(row["time"] > 0 for row in rows if row["verdict"] == "ok")
+
+
+def test_outputs_of_the_same_extent_are_no_partial_results():
+    x = np.arange(1, 1025, dtype=np.float32)
+    source = "__global__ void k(float *o, const float *x) { int i = blockIdx.x * block_size_x + threadIdx.x; o[i] = x[FLIP ? 1023 - i : i]; }"
+    rows, _ = tune_kernel(
+        "k", source, 1024, [np.zeros_like(x), x], {"block_size_x": [64], "FLIP": [0, 1]}, device="vgpu:a100", quiet=True
+    )
+    assert [(row["verdict"], row["reference"]) for row in rows] == [("ok", "first configuration"), ("incorrect", "first configuration")]

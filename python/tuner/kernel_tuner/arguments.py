@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, List, Optional, Sequence
 
 import numpy as np
@@ -11,7 +12,14 @@ _TYPES = {
     "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
     "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
     "complex64": "float2", "complex128": "double2",
+    # Of the package ml_dtypes.
+    "bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2",
 }  # fmt: skip
+# Types of CUDA that NumPy lacks, with the dtype that holds their bits.
+_STORED = {
+    "uint16": {"bf16": re.compile(r"\b(__)?nv_bfloat162?\b")},
+    "uint8": {"f8e4m3": re.compile(r"\b__nv_fp8(x[24])?_e4m3\b"), "f8e5m2": re.compile(r"\b__nv_fp8(x[24])?_e5m2\b")},
+}
 
 
 def element_type(dtype: Any, where: str) -> str:
@@ -20,7 +28,7 @@ def element_type(dtype: Any, where: str) -> str:
     if dtype.fields is not None:
         fields = [f"{name}: {_field_type(dtype[name], f'{name} of {where}')}" for name in dtype.names or ()]
         return f"{{ {', '.join(fields)} }}"
-    if dtype.kind == "V":
+    if dtype.kind == "V" and dtype.name not in _TYPES:
         raise TypeError(f"{where} has bytes without fields; give the struct's fields, such as numpy.dtype([('x', 'f4'), ('n', 'i4')])")
     if dtype.name not in _TYPES:
         raise TypeError(
@@ -30,6 +38,14 @@ def element_type(dtype: Any, where: str) -> str:
     if not dtype.isnative:
         raise TypeError(f"{where} is not in this machine's byte order; convert it with .astype('{dtype.name}')")
     return _TYPES[dtype.name]
+
+
+def buffer_type(dtype: Any, where: str, declared: str) -> str:
+    """Returns the element type of an array for a parameter with this declaration."""
+    for name, pattern in _STORED.get(np.dtype(dtype).name, {}).items():
+        if pattern.search(declared):
+            return name
+    return element_type(dtype, where)
 
 
 def _field_type(dtype: Any, where: str) -> str:

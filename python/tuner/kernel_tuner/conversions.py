@@ -46,16 +46,23 @@ def declared_dtype(parameter: Parameter) -> Optional[np.dtype[Any]]:
 
 
 def convert_argument(place: int, parameter: Parameter, argument: Any) -> Any:
-    """Returns an argument as its parameter takes it: arrays of whole numbers of the same size as they are in
-    memory, scalars by value. Raises ValueError if the value does not fit."""
+    """Returns an argument as its parameter takes it: arrays of the same size as they are in memory, scalars by
+    value. Raises ValueError if the value does not fit, TypeError if the size of an array's elements does not."""
     wanted = declared_dtype(parameter)
     if wanted is None or wanted == argument.dtype:
         return argument
     if isinstance(argument, np.ndarray):
-        whole = all(dtype.kind in "iub" for dtype in (wanted, argument.dtype))
-        if not parameter.pointer or not whole or wanted.itemsize != argument.dtype.itemsize:
+        # A pointer to bytes takes any array.
+        if not parameter.pointer or argument.dtype.kind not in "iubf" or wanted.itemsize == 1 < argument.dtype.itemsize:
             return argument
-        converted: Any = argument.view(wanted)
+        if wanted.itemsize != argument.dtype.itemsize:
+            raise TypeError(
+                f"argument {place} has the dtype {argument.dtype} and the parameter is `{parameter.text}`; pass "
+                f"array.astype(numpy.{wanted.name}), or array.view(numpy.{wanted.name}) for its bytes"
+            )
+        whole = all(dtype.kind in "iub" for dtype in (wanted, argument.dtype))
+        # Other numbers stay what they are: they are compared as such.
+        converted: Any = argument.view(wanted) if whole else argument
     else:
         if parameter.pointer or argument.dtype.kind not in "iubf":
             return argument

@@ -80,7 +80,7 @@ def tune_kernel(
     `compile_time`, `verification_time`, `benchmark_time`, `strategy_time`, `framework_time` and
     `timestamp`; a configuration that failed has `__error__`, and its reason in `detail`. In addition
     each has `verdict`, `timing` (`measured`, `predicted` or `recorded`) and `reference` (`answer`,
-    `verify`, `first configuration` or `none`).
+    `verify`, `first configuration`, `sums of the first configuration` or `none`).
 
     :param device: number of a GPU; 0 is the first one, or a virtual GPU where there is none. A text is
         a device of `tuner run`, such as `vgpu:a100`

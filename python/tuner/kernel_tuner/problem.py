@@ -11,7 +11,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
 import numpy as np
 
 from . import restrictions, signature
-from .conversions import convert_arguments
+from .conversions import convert_arguments, declared_dtype
+from .expressions import replace_params
 from .tables import Params, Reader
 
 _BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
@@ -89,6 +90,20 @@ class Problem:
         )
         arrays = [isinstance(argument, np.ndarray) for argument in self.arguments]
         return [signature.Parameter(None, f"argument {at}", array, False, array) for at, array in enumerate(arrays)]
+
+    def declaration(self, place: int) -> str:
+        """Returns the declaration of a parameter of the kernel for the first configuration."""
+        return replace_params(self.parameters[place].text, self.first)
+
+    def takes_any_type(self, place: int) -> bool:
+        """Reports whether the bytes of an array are passed as elements of another type: of one that a parameter
+        chooses, or of a plain one that is not the array's."""
+        declared = declared_dtype(self.parameters[place])
+        if declared is not None:
+            dtype = np.dtype(self.passed[place].dtype)
+            return bool(declared.itemsize == dtype.itemsize and declared != dtype)
+        tunable = {*self.tune_params, *(self.defines or ())}
+        return signature.has_tunable_type(self.parameters[place], self.source, self.kernel_name, tunable)
 
     def outputs(self) -> List[int]:
         """Returns the places of the arguments that the kernel may write."""

@@ -19,16 +19,18 @@ from . import observers as known_observers
 from . import references, restrictions, searches, util
 from .problem import Problem
 from .space import PROBLEM, Export, Reference
-from .verification import call_verify
+from .verification import PartialResultsWarning, are_partial_results, call_verify, sums_agree
 
 Row = Dict[str, Any]
 
 _FIRST_REFERENCE = "first configuration"
+_SUM_REFERENCE = "sums of the first configuration"
 _NO_REFERENCE = "none"
 # Failures without a success after which the reference is doubted, and references that are tried.
 _DOUBTFUL = 8
 _ATTEMPTS = 6
 _RACES_EXAMINED = 4
+_DIFFERENCES_EXAMINED = 4
 _REASONS_SHOWN = 3
 # The program's words for expected values of which none is a number.
 _UNDEFINED = "every expected value of"
@@ -55,6 +57,10 @@ class FailedConfigurationsWarning(UserWarning):
 
 class _Restart(Exception):
     """The search begins again with other expected values."""
+
+
+class _PartialResults(Exception):
+    """The outputs are partial results, of which only sums are comparable."""
 
 
 @dataclass
@@ -85,6 +91,10 @@ class Session:
     scratch: bool = True
     #: Races that were examined: whether threads write equal values.
     races: int = 0
+    #: Wrong results that were examined: whether they are partial results.
+    differences: int = 0
+    #: Outputs of the first configuration, by its key.
+    outputs: Dict[str, Optional[Dict[int, Any]]] = field(default_factory=dict)
     device_name: str = ""
     run_id: str = ""
     reasons: Set[str] = field(default_factory=set)
@@ -143,14 +153,25 @@ def write_checked_reference(session: Session) -> Path:
 
 
 def run_session(session: Session) -> None:
-    """Runs a search and adds its results to those of the cache file."""
+    """Runs a search and adds its results to those of the cache file; raises ValueError if there is nothing to
+    compare."""
+    if not session.problem.outputs() and all(value is None for value in session.answer):
+        raise ValueError(
+            f"{session.problem.kernel_name} writes to none of its arguments, so no result can be checked, and none has a "
+            "time; write a result to an array, or pass answer=[...]"
+        )
     known = _take_known(session)
     evals = session.search.evals
     left = None if evals is None else evals - len(session.results)
     if session.verify is not None:
         _run_verified(session, known, left)
     elif (left is None or left > 0) and (not known or _leave_out(session, known)):
-        _run_compared(session, left)
+        begin = len(session.results)
+        try:
+            _run_compared(session, left)
+        except _PartialResults:
+            del session.results[begin:]
+            _run_verified(session, known, left)
     elif session.cache is not None:
         session.device_name = session.cache.device_name
     _warn_of_failures(session)
@@ -245,6 +266,8 @@ def _doubt(session: Session, row: Row) -> bool:
         session.races += 1
         if references.allow_same_values(session.export, params, session.device, row["detail"]):
             raise _Restart
+    if session.reference == _FIRST_REFERENCE and row["verdict"] == "incorrect" and params != problem.first:
+        _examine_difference(session, params)
     if session.reference != _FIRST_REFERENCE or session.proven:
         return False
     undefined = str(row.get("detail", "")).startswith(_UNDEFINED)
@@ -256,6 +279,42 @@ def _doubt(session: Session, row: Row) -> bool:
     if undefined or params == problem.first or len(session.pending) >= _DOUBTFUL:
         _replace_reference(session)
     return True
+
+
+def _examine_difference(session: Session, params: Mapping[str, Any]) -> None:
+    """Raises _PartialResults if a configuration differs from the first one by the number of partial results."""
+    if session.differences >= _DIFFERENCES_EXAMINED:
+        return
+    session.differences += 1
+    first = _outputs_of(session, session.problem.first)
+    other = _outputs_of(session, dict(params))
+    before = {place: session.problem.arguments[place] for place in session.problem.outputs()}
+    if first is None or other is None or not are_partial_results(before, first, other):
+        return
+    tell_once(
+        PartialResultsWarning,
+        f"{session.problem.kernel_name} writes partial results, whose number depends on the configuration: their sums are "
+        "compared with that of the first configuration; pass answer and verify to judge them otherwise",
+    )
+    expected = first
+
+    def verify(_: Any, host: Sequence[Any], atol: float) -> bool:
+        return sums_agree(before, expected, {place: host[place] for place in expected})
+
+    session.verify = verify
+    session.reference = _SUM_REFERENCE
+    raise _PartialResults
+
+
+def _outputs_of(session: Session, params: Dict[str, Any]) -> Optional[Dict[int, Any]]:
+    """Returns the outputs of a configuration, or None where it is not run whole. Those of the first one are kept."""
+    key = cache_files.key(params)
+    if key not in session.outputs:
+        _, outputs = references.inspect_configuration(session.export, params, session.device)
+        if params != session.problem.first:
+            return outputs
+        session.outputs = {key: outputs}
+    return session.outputs[key]
 
 
 def _check_each(session: Session, evals: Optional[int]) -> None:
@@ -394,9 +453,10 @@ def _run_verified(session: Session, known: Mapping[str, Row], evals: Optional[in
     """Tries configurations one by one: each is run whole, `verify` judges its outputs, and the gate
     judges it again with these as expected values."""
     problem, export, search = session.problem, session.export, session.search
-    session.reference = "verify"
+    if session.reference != _SUM_REFERENCE:
+        session.reference = "verify"
     if search.strategy not in ("exhaustive", "random"):
-        tell_once(IgnoredArgumentWarning, f"verify is given: configurations are tried at random, not by {search.strategy}")
+        tell_once(IgnoredArgumentWarning, f"outputs are verified in Python: configurations are tried at random, not by {search.strategy}")
     configs = restrictions.valid_configurations(problem.tune_params, problem.rules, problem.block_size_names)
     answer = session.answer if any(value is not None for value in session.answer) else None
     started = time.monotonic()
@@ -413,7 +473,7 @@ def _run_verified(session: Session, known: Mapping[str, Row], evals: Optional[in
         if outputs is not None:
             host = [outputs.get(place, value) for place, value in enumerate(problem.arguments)]
             verdict = "ok" if call_verify(session.verify, answer, host, session.atol, params) else "incorrect"
-            detail = "verify returned False"
+            detail = "verify returned False" if session.reference == "verify" else "the sums of its outputs differ"
         if verdict != "ok":
             config = {problem.names[name]: value for name, value in params.items()}
             _open_cache(session, str(row.get("device") or session.device))

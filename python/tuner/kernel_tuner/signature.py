@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, Iterable, List, Optional, Sequence
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # What follows an element that is written, or may be: a second subscript is not followed.
@@ -56,6 +56,29 @@ def may_be_elsewhere(source: str, kernel_name: str) -> bool:
     text = _COMMENT.sub(" ", source)
     included = re.search(r'(?m)^[ \t]*#[ \t]*include[ \t]*"', text) is not None
     return included or "##" in text or re.search(rf"\b{re.escape(base_name(kernel_name))}\b", text) is not None
+
+
+def has_tunable_type(parameter: Parameter, source: str, kernel_name: str, tunable: Iterable[str]) -> bool:
+    """Reports whether a tunable name may choose the type that a pointer points to: by itself, by macros and
+    aliases of types, or as an argument of the kernel's template."""
+    text = _COMMENT.sub(" ", source)
+    names = set(tunable)
+    templates = set(_IDENTIFIER.findall(" ".join(re.findall(r"template\s*<([^{};()]*)>", text))))
+    if names & set(_IDENTIFIER.findall(kernel_name.partition("<")[2])):
+        names |= templates
+    defined = re.findall(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\S.*)$", text.replace("\\\n", " "))
+    aliases = [(name, body) for body, name in re.findall(r"\btypedef\s+([^;{}]+?)(\w+)\s*;", text)]
+    aliases += re.findall(r"\busing\s+(\w+)\s*=([^;]+);", text)
+    known = [name for name, _ in defined + aliases]
+    # One that is defined several times depends on conditions.
+    names |= {name for name in known if known.count(name) > 1}
+    for _ in known:
+        more = {name for name, body in defined + aliases if names & set(_IDENTIFIER.findall(body))}
+        if more <= names:
+            break
+        names |= more
+    type_words = _IDENTIFIER.findall(parameter.text)[: -1 if parameter.name else None]
+    return parameter.pointer and not names.isdisjoint(type_words)
 
 
 def _macros(text: str) -> Dict[str, str]:

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 import numpy as np
 
 from . import expressions, restrictions, signature, tables
-from .arguments import element_type
+from .arguments import buffer_type, element_type
 from .problem import Problem, read_source
 from .spelling import argument_file, compile_options, ending_of, quoted, save_array, scalar, scalar_value
 from .tables import Params
@@ -227,16 +227,18 @@ class Export:
         for place, argument in enumerate(problem.passed):
             name = self.argument_name(place)
             where = f"argument {place}"
-            kind = element_type(argument.dtype, where)
             if isinstance(argument, np.ndarray):
+                kind = buffer_type(argument.dtype, where, problem.declaration(place))
                 role = "inout" if place in changed else "input"
                 fill = f", fill: {{ file: {quoted(argument_file(place, argument))} }}"
                 if reference is not None and place in problem.scratch - set(reference.values):
                     role, fill = "scratch", ""
                 # A buffer without elements has an address on no device.
                 size = max(1, argument.size)
+                kind += ", any_type: true" if problem.takes_any_type(place) else ""
                 lines.append(f"  - {{ name: {name}, type: {kind}, role: {role}, shape: [{size}]{fill} }}")
             else:
+                kind = element_type(argument.dtype, where)
                 lines.append(f"  - {{ name: {name}, type: {kind}, role: scalar, value: {scalar_value(argument, where)} }}")
         return lines
 

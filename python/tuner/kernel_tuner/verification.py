@@ -1,8 +1,13 @@
-"""Calls of a script's `verify` function."""
+"""Calls of a script's `verify` function, and the comparison of partial results without one."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, List, Mapping, Optional
+
+import numpy as np
+
+# Units in the last place by which sums of partial results may differ, of the sum of their absolute values.
+_SUM_ULPS = 256
 
 
 class VerifyError(RuntimeError):
@@ -30,3 +35,46 @@ def call_verify(
     if getattr(correct, "size", 1) != 1:
         raise VerifyError(f"verify returned an array for {dict(params)}; return True or False, such as numpy.allclose(...)")
     return bool(correct)
+
+
+class PartialResultsWarning(UserWarning):
+    """The outputs of a kernel are partial results, whose sums are compared."""
+
+
+def are_partial_results(before: Mapping[int, Any], first: Mapping[int, Any], other: Mapping[int, Any]) -> bool:
+    """Reports whether two configurations wrote partial results: as a sum for each block, whose number depends on the
+    configuration. Their sums agree, and in an output that differs they have another number of elements.
+
+    :param before: contents of the outputs before the run
+    """
+    differing = [place for place in first if first[place].tobytes() != other[place].tobytes()]
+    extents = [(_extent(before[place], first[place]), _extent(before[place], other[place])) for place in differing]
+    return bool(differing) and all(one != two for one, two in extents) and sums_agree(before, first, other)
+
+
+def sums_agree(before: Mapping[int, Any], first: Mapping[int, Any], other: Mapping[int, Any]) -> bool:
+    """Reports whether the sum of what was written to each output agrees with that of the first configuration."""
+    return all(_agree(before[place], first[place], other[place]) for place in first)
+
+
+def _extent(before: Any, after: Any) -> int:
+    """Returns the number of elements up to the last one that was changed."""
+    changed = np.flatnonzero(_changed(before, after))
+    return int(changed[-1]) + 1 if changed.size else 0
+
+
+def _changed(before: Any, after: Any) -> Any:
+    return np.ravel(before, order="K") != np.ravel(after, order="K")
+
+
+def _agree(before: Any, first: Any, other: Any) -> bool:
+    if first.tobytes() == other.tobytes():
+        return True
+    if first.dtype.kind not in "iuf":
+        return False
+    one, two = (np.ravel(after, order="K")[_changed(before, after)] for after in (first, other))
+    if first.dtype.kind in "iu":
+        return bool(sum(one.tolist()) == sum(two.tolist()))
+    one, two = one.astype(np.float64), two.astype(np.float64)
+    bound = _SUM_ULPS * float(np.finfo(first.dtype).eps) * float(np.abs(one).sum())
+    return bool(np.abs(one.sum() - two.sum()) <= bound)
