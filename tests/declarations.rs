@@ -157,7 +157,6 @@ fn a_buffer_of_any_type_is_taken_as_elements_of_another() {
     for (declared, takes) in [
         ("f32", "const int* x"),
         ("f16", "const double2* x"),
-        ("u32", "const Pair* x"),
         ("{ a: f32, b: f32 }", "const float* x"),
         ("{ a: f32, b: f32 }", "const Pair* x"),
     ] {
