@@ -120,3 +120,19 @@ fn what_can_never_be_carried_out_is_refused() {
         assert!(detail.contains(why), "{body}: {detail}");
     }
 }
+
+#[test]
+fn of_files_with_the_same_name_that_of_the_first_folder_is_listed() {
+    let root = tempfile::tempdir().unwrap();
+    let [first, second] = ["first", "second"].map(|name| root.path().join(name));
+    for file in [
+        first.join("k.yaml"),
+        second.join("k.yaml"),
+        second.join("z.yaml"),
+    ] {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "").unwrap();
+    }
+    let listed = list_kernels(&[first.clone(), second.clone()]).unwrap();
+    assert_eq!(listed, [first.join("k.yaml"), second.join("z.yaml")]);
+}
