@@ -453,3 +453,9 @@ def test_a_kernel_without_a_result_is_refused(vectors):
     source = SOURCE.replace("c[i] = a[i] + b[i]", "float sum = a[i] + b[i]")
     with pytest.raises(ValueError, match="vector_add writes to none of its arguments"):
         tune_kernel("vector_add", source, 1000, vectors, {"block_size_x": [64]}, quiet=True)
+
+
+def test_warnings_name_the_line_of_the_script(vectors):
+    with pytest.warns(runs.PredictedTimeWarning) as caught:
+        tune_kernel("vector_add", SOURCE, 1000, vectors, {"block_size_x": [64]}, device="vgpu:a100", quiet=True)
+    assert {warning.filename for warning in caught} == {__file__}

@@ -113,7 +113,7 @@ def _script_level() -> int:
     """Returns the stack level of the caller outside of this package, for a warning."""
     level, frame = 2, inspect.currentframe()
     frame = frame.f_back if frame else None
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("tuner."):
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tuner":
         level, frame = level + 1, frame.f_back
     return level - 1
 
