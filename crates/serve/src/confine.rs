@@ -6,6 +6,8 @@ use super::problem::Problem;
 use super::view::{Choices, KernelChoice};
 use axum::http::StatusCode;
 use serde::Deserialize;
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use tuner_device::replay::Recording;
 use tuner_device::{DeviceSelector, gpu};
@@ -186,13 +188,12 @@ fn list_kernels(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
     let mut files: Vec<PathBuf> = Vec::new();
     for folder in folders {
         let catalog = Catalog::of_folder(folder).map_err(|error| refuse(error.to_string()))?;
-        let known = files.len();
-        for file in catalog.main_files() {
-            let is_known = |earlier: &PathBuf| earlier.file_stem() == file.file_stem();
-            if !files[..known].iter().any(is_known) {
-                files.push(file.to_owned());
-            }
-        }
+        let stem = |file: &Path| file.file_stem().map(OsStr::to_owned);
+        let earlier: HashSet<_> = files.iter().map(|file| stem(file)).collect();
+        let others = catalog
+            .main_files()
+            .filter(|file| !earlier.contains(&stem(file)));
+        files.extend(others.map(Path::to_owned));
     }
     if files.is_empty() {
         return Err(refuse(
