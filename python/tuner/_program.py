@@ -36,7 +36,7 @@ def find_program() -> str:
         return named
     # `pip install --target FOLDER` and `pip install --user` have scripts of their own.
     folders = [sysconfig.get_path("scripts"), os.path.join(sys.prefix, "bin")]
-    folders += [Path(__file__).resolve().parents[1] / "bin", sysconfig.get_path("scripts", f"{os.name}_user")]
+    folders += [str(Path(__file__).resolve().parents[1] / "bin"), sysconfig.get_path("scripts", f"{os.name}_user")]
     for folder in folders:
         candidate = Path(folder) / "tuner"
         if os.access(candidate, os.X_OK):
