@@ -112,3 +112,40 @@ fn a_block_that_waits_for_others_is_left_where_it_waits() {
         assert!(executed < 64.0 * 1e6, "{executed}\n{said}");
     }
 }
+
+#[test]
+fn blocks_beyond_the_data_add_no_traffic_and_take_none_away() {
+    // Grids of up to forty times as many blocks as there is data for.
+    let space = r#"
+version: 1
+kernel: add
+source: kernel.cu
+problems:
+  main: { N: 10000000 }
+parameters:
+  TIMES: { values: [1, 2, 8, 40], default: 1 }
+arguments:
+  - { name: a, type: f32, role: input, shape: [N] }
+  - { name: b, type: f32, role: output, shape: [N] }
+launches:
+  - { entry: add, grid: ["ceil_div(N, 64) * TIMES"], block: [64] }
+reference: none
+"#;
+    let kernel = "extern \"C\" __global__ void add(const float* a, float* b) {\n\
+                  int i = blockIdx.x * 64 + threadIdx.x;\n    if (i < N) b[i] = a[i] + 1;\n}\n";
+    let folder = crate::program::folder(&[("space.yaml", space), ("kernel.cu", kernel)]);
+    std::fs::write(folder.path().join("all.csv"), "TIMES\n1\n2\n8\n40\n").expect("a file");
+    let line = "predict space.yaml --device vgpu:h100 --configs all.csv";
+    let (_, rows) = crate::program::json(folder.path(), line);
+    let of = |row: usize, name: &str| rows[row][name].as_f64().expect("a number");
+    for (row, times) in [2.0, 8.0, 40.0].into_iter().enumerate() {
+        for name in ["global_load_bytes", "time_us"] {
+            // The share of busy blocks is estimated from a sample.
+            let ratio = of(row + 1, name) / of(0, name);
+            assert!((0.75..1.35).contains(&ratio), "{times} {name}: {ratio}");
+        }
+        let doubts = rows[row + 1]["reliability"].as_str().expect("words");
+        let told = doubts.contains("of the blocks do nothing");
+        assert!(told || times == 2.0, "{doubts}");
+    }
+}

@@ -166,6 +166,9 @@ fn replay(work: &mut Work<'_>, mhz: f64, mine: f64, imbalance: Imbalance) -> (Ou
     (outcome, cycles)
 }
 
+/// Share of idle blocks whose start may take as long as the work of the others.
+const MANY_IDLE: f64 = 0.5;
+
 /// Lists known weaknesses of the model that apply to this launch.
 fn list_doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
     let mut doubts = Vec::new();
@@ -174,6 +177,12 @@ fn list_doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
     }
     if traces.imbalance.unknown {
         doubts.push("blocks may differ in their work: they could not all be followed".to_owned());
+    }
+    if traces.imbalance.idle > MANY_IDLE {
+        doubts.push(format!(
+            "{:.0} % of the blocks do nothing, and the time to start them is not in the model",
+            100.0 * traces.imbalance.idle
+        ));
     }
     let all: f64 = estimate.by_unit.iter().sum();
     let share = |unit: Unit| estimate.by_unit[unit as usize] / all.max(1.0);

@@ -16,7 +16,7 @@ use sass_machine::{Difference, Machine, MachineError, Proof, SassRun, prove_run}
 use std::collections::BTreeMap;
 use vgpu::Arch;
 use vgpu::Module;
-use vgpu::counters::Counters;
+use vgpu::counters::{Class, Counters};
 use vgpu::exec::launch::{BlockSet, Depth, End, Launch, LaunchError, launch};
 use vgpu::exec::trace::BlockTrace;
 use vgpu::memory::{BufferId, GlobalMemory};
@@ -25,6 +25,12 @@ use vgpu::memory::{BufferId, GlobalMemory};
 const NEIGHBOUR_INSTRUCTIONS: u64 = 8192;
 /// Number of blocks whose paths are followed if blocks differ.
 const MAX_PATHS: u64 = 24;
+/// The same where some blocks do nothing.
+const MAX_PATHS_BESIDE_IDLE: u64 = 240;
+/// Instructions of a warp that finds out that it has nothing to do, at most.
+const MAX_IDLE_INSTRUCTIONS: u64 = 64;
+/// Difference of the work of blocks that count as equal.
+const EQUAL_SHARE: f64 = 0.01;
 /// Number of equal paths after which the other blocks count as equal.
 const MIN_EQUAL_PATHS: usize = 5;
 /// Instruction limit, skipped ones included, after which no more paths are followed. A limit in
@@ -120,6 +126,8 @@ pub(crate) struct Imbalance {
     pub(crate) most: f64,
     /// True if some blocks could not be followed.
     pub(crate) unknown: bool,
+    /// Share of the blocks that exit at once.
+    pub(crate) idle: f64,
 }
 
 /// Executes the blocks that the model needs, without checks; `together` blocks of the grid are on
@@ -330,6 +338,7 @@ fn representative(
         mean: 1.0,
         most: 1.0,
         unknown,
+        idle: 0.0,
     };
     let slice = module.control_dependence(&template.entry)?;
     if !slice.depends_on_block() || blocks < 2 {
@@ -338,60 +347,131 @@ fn representative(
     if slice.depends_on_other_blocks() {
         return Ok((middle, equal(true)));
     }
-    let mut path_lengths: Vec<(u64, f64)> = Vec::new();
-    let mut followed = 0;
-    for block in spread(blocks, middle) {
-        let alike = path_lengths.len() >= MIN_EQUAL_PATHS
-            && path_lengths
-                .iter()
-                .all(|(_, work)| (work / path_lengths[0].1 - 1.0).abs() < 0.01);
-        if alike || path_lengths.len() >= MIN_EQUAL_PATHS && followed > MAX_FOLLOWED_INSTRUCTIONS {
-            break;
-        }
-        let mut one = launch_blocks(template, vec![block], template.instruction_budget);
-        one.depth = Depth::Control;
-        let report = launch(module, memory, arch, &one)?;
-        state.restore(memory);
-        if report.end != End::Completed {
-            break;
-        }
-        followed += report.counters.warp_instructions;
-        path_lengths.push((block, report.counters.warp_instructions.max(1) as f64));
-    }
-    if path_lengths.len() < MIN_EQUAL_PATHS.min(blocks as usize) {
+    let follow = Follow {
+        module,
+        arch,
+        template,
+        state,
+    };
+    let mut paths = follow.paths(memory, &spread(blocks, middle, MAX_PATHS))?;
+    if paths.len() < MIN_EQUAL_PATHS.min(blocks as usize) {
         return Ok((middle, equal(true)));
     }
-    let mean = path_lengths.iter().map(|(_, work)| work).sum::<f64>() / path_lengths.len() as f64;
-    let most = path_lengths
-        .iter()
-        .map(|(_, work)| *work)
-        .fold(0.0, f64::max);
+    let idle = follow.idle_work(memory, &paths)?;
+    if idle.is_some() {
+        // The share of busy blocks decides the traffic.
+        paths = follow.paths(memory, &spread(blocks, middle, MAX_PATHS_BESIDE_IDLE))?;
+    }
+    let all = paths.len() as f64;
+    paths.retain(|(_, work)| idle.is_none_or(|idle| *work > idle));
+    Ok(nearest_to_mean(&paths, all, middle).unwrap_or((middle, equal(true))))
+}
+
+/// Execution of the control flow of some blocks.
+struct Follow<'a> {
+    module: &'a Module,
+    arch: &'a Arch,
+    template: &'a Launch,
+    state: &'a HandedOn,
+}
+
+impl Follow<'_> {
+    /// Returns the blocks that were followed, each with its instructions.
+    fn paths(
+        &self,
+        memory: &mut GlobalMemory,
+        blocks: &[u64],
+    ) -> Result<Vec<(u64, f64)>, LaunchError> {
+        let mut paths: Vec<(u64, f64)> = Vec::new();
+        let mut followed = 0;
+        for block in blocks.iter().copied() {
+            let alike = paths.len() >= MIN_EQUAL_PATHS
+                && paths
+                    .iter()
+                    .all(|(_, work)| (work / paths[0].1 - 1.0).abs() < EQUAL_SHARE);
+            if alike || paths.len() >= MIN_EQUAL_PATHS && followed > MAX_FOLLOWED_INSTRUCTIONS {
+                break;
+            }
+            let budget = self.template.instruction_budget;
+            let mut one = launch_blocks(self.template, vec![block], budget);
+            one.depth = Depth::Control;
+            let report = launch(self.module, memory, self.arch, &one)?;
+            self.state.restore(memory);
+            if report.end != End::Completed {
+                break;
+            }
+            followed += report.counters.warp_instructions;
+            paths.push((block, report.counters.warp_instructions.max(1) as f64));
+        }
+        Ok(paths)
+    }
+
+    /// Returns the instructions of the blocks that exit at once, where others do more: those of a grid
+    /// that is larger than its data.
+    fn idle_work(
+        &self,
+        memory: &mut GlobalMemory,
+        paths: &[(u64, f64)],
+    ) -> Result<Option<f64>, LaunchError> {
+        let least = paths.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+        let most = paths.iter().map(|(_, work)| *work).fold(0.0, f64::max);
+        let Some((block, work)) = least.filter(|(_, work)| most > work * (1.0 + EQUAL_SHARE))
+        else {
+            return Ok(None);
+        };
+        let mut whole = launch_blocks(
+            self.template,
+            vec![*block],
+            self.template.instruction_budget,
+        );
+        whole.trace = true;
+        let report = launch(self.module, memory, self.arch, &whole)?;
+        self.state.restore(memory);
+        let counters = &report.counters;
+        let warps = u64::from(self.template.block.iter().product::<u32>()).div_ceil(32);
+        let memory_bytes = counters.global_load_bytes
+            + counters.global_store_bytes
+            + counters.shared_bytes
+            + counters.local_bytes;
+        let others = counters.class(Class::Atomic) + counters.barriers;
+        let idle = report.end == End::Completed
+            && memory_bytes + others == 0
+            && counters.warp_instructions <= warps * MAX_IDLE_INSTRUCTIONS;
+        Ok(idle.then_some(*work * (1.0 + EQUAL_SHARE)))
+    }
+}
+
+/// Chooses the block nearest to the mean of `paths`, and compares it with all `count` blocks of which
+/// those not among the paths do nothing.
+fn nearest_to_mean(paths: &[(u64, f64)], count: f64, middle: u64) -> Option<(u64, Imbalance)> {
+    let total = paths.iter().map(|(_, work)| work).sum::<f64>();
+    let mean = total / paths.len() as f64;
+    let most = paths.iter().map(|(_, work)| *work).fold(0.0, f64::max);
     // Among the blocks nearest to the mean, prefer the middle of the grid, away from border cases.
     let key =
         |(block, work): &(u64, f64)| ((work / mean - 1.0).abs() * 100.0, block.abs_diff(middle));
     let order = |a: &(f64, u64), b: &(f64, u64)| (a.0 as u64, a.1).cmp(&(b.0 as u64, b.1));
-    let nearest = path_lengths.iter().min_by(|a, b| order(&key(a), &key(b)));
-    let Some((chosen, work)) = nearest.copied() else {
-        return Ok((middle, equal(true)));
-    };
+    let nearest = paths.iter().min_by(|a, b| order(&key(a), &key(b)));
+    let (chosen, work) = nearest.copied()?;
     let imbalance = Imbalance {
-        mean: mean / work,
+        mean: total / count / work,
         most: most / work,
         unknown: false,
+        idle: 1.0 - paths.len() as f64 / count,
     };
-    Ok((chosen, imbalance))
+    Some((chosen, imbalance))
 }
 
 /// Spreads distinct block indices over a grid: the middle, the ends, then golden-ratio steps. These
 /// are equidistributed over the grid and over periodic patterns in it (Weyl's sequence).
-fn spread(blocks: u64, middle: u64) -> Vec<u64> {
-    let golden = (0..MAX_PATHS * 2).map(|i| {
+fn spread(blocks: u64, middle: u64, most: u64) -> Vec<u64> {
+    let golden = (0..most * 2).map(|i| {
         let part = (i as f64 * 0.618_033_988_749_895 + 0.29).fract();
         (part * blocks as f64) as u64
     });
     let mut chosen: Vec<u64> = Vec::new();
     for block in [middle, 0, blocks - 1].into_iter().chain(golden) {
-        if chosen.len() < MAX_PATHS as usize && block < blocks && !chosen.contains(&block) {
+        if chosen.len() < most as usize && block < blocks && !chosen.contains(&block) {
             chosen.push(block);
         }
     }

@@ -187,10 +187,17 @@ fn an_order_of_blocks_that_keeps_strips_close_saves_bytes_from_memory() {
 
 #[test]
 fn an_unrolled_loop_is_followed_whatever_its_trip_count() {
-    for n in [0, 1, 2, 3, 4, 7, 64] {
+    for n in [1, 2, 3, 4, 7, 64] {
         let estimate = predicted("a100", n, 500);
         assert_eq!(estimate.doubts, Vec::<String>::new(), "{n} steps");
     }
+    // Without a step, only the four blocks that store their sums do anything.
+    let doubts = predicted("a100", 0, 500).doubts;
+    assert_eq!(doubts.len(), 1, "{doubts:?}");
+    assert!(
+        doubts[0].starts_with("99 % of the blocks do nothing"),
+        "{doubts:?}"
+    );
 }
 
 #[test]
