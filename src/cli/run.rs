@@ -76,6 +76,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    let began = Instant::now();
     terminal::choose_progress(args.progress);
     let ticker = Ticker::start();
     let request = args.wanted.request()?;
@@ -117,6 +118,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         }
         prepared.ready(&store, &shutdown).await?;
         once(&prepared.notes);
+        // Reading many search spaces takes seconds of the user's budget; most of it is for trials.
+        let budget = prepared.plan().limits.budget.unwrap_or_default();
+        prepared.spend(began.elapsed().min(budget / 2));
         let mut progress = Progress::new(prepared.charged());
         let mut sink = |event: &Event| {
             progress.show(event);
