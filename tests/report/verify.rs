@@ -114,6 +114,17 @@ fn the_gate_judges_the_source_that_a_shipped_file_holds() {
         assert!(detail.contains("s_launch.h: incorrect"), "{detail} {told}");
     }
     gate("ship/s.h", 0);
+    // Launchers of other kernels in the folder are not of this one.
+    std::fs::remove_file(folder.join("ship/s_launch.h")).unwrap();
+    let header = std::fs::read_to_string(folder.join("ship/s.h")).unwrap();
+    let other = header.replace("\"kernel\":\"scale\"", "\"kernel\":\"other\"");
+    assert_ne!(header, other);
+    write(
+        folder,
+        "ship/a.h",
+        &other.replace("\"config\":{", "\"config\":{\"NOPE\":1,"),
+    );
+    gate("ship", 0);
 }
 
 #[test]

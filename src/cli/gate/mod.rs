@@ -18,7 +18,7 @@ use tuner_core::record::{Compared, ConfigValues, TimingKind, Verdict, config_as_
 use tuner_device::DeviceSelector;
 use tuner_engine::job::{Prepared, ProveBudget, Request};
 use tuner_report::accept::Finding;
-use tuner_report::export::CodeChange;
+use tuner_report::export::{CodeChange, Shipped};
 use tuner_store as store;
 
 /// Check in CI that the shipped configuration is correct and as fast as the best known
@@ -198,11 +198,19 @@ fn fail_on_shipped_source(
         prove_budget: args.prove_budget,
         format: args.format,
     };
-    for fault in verify::source_faults(&check, device)? {
-        let own = problems
+    let passed = |problem: &str| {
+        let own = |line: &&Line| line.problem == problem && line.outcome == Outcome::Passed;
+        problems.iter().find(own)
+    };
+    let wanted = |entry: &Shipped| {
+        passed(&entry.problem)
+            .is_some_and(|line| sources::is_shipped_for(entry, path, device, &line.kernel))
+    };
+    for fault in verify::source_faults(&check, wanted)? {
+        for line in problems
             .iter_mut()
-            .filter(|line| line.problem == fault.problem);
-        for line in own.filter(|line| line.outcome == Outcome::Passed) {
+            .filter(|line| line.problem == fault.problem)
+        {
             line.outcome = fault.outcome;
             line.detail.clone_from(&fault.detail);
         }

@@ -7,7 +7,7 @@ use crate::cli::history::commits_at;
 use crate::cli::results::default_database;
 use crate::cli::verify::shipped_entries;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tuner_core::record::{ConfigValues, LeaderboardRow, TimingKind};
 use tuner_engine::job::Prepared;
 use tuner_report::export;
@@ -134,7 +134,7 @@ fn shipped_file(
     let entries = shipped_entries(&path)?;
     let of_device: Vec<Shipped> = entries
         .iter()
-        .filter(|entry| entry.device == device)
+        .filter(|entry| is_shipped_for(entry, &path, device, kernel))
         .cloned()
         .collect();
     if of_device.is_empty() {
@@ -147,6 +147,13 @@ fn shipped_file(
         );
     }
     Ok(Some((path, of_device)))
+}
+
+/// Reports whether an entry of a shipped file is for a device and a kernel. A folder may hold those of
+/// several kernels; a file that was named is meant, whatever the kernel was called then.
+pub(super) fn is_shipped_for(entry: &Shipped, path: &Path, device: &str, kernel: &str) -> bool {
+    let own = entry.kernel.as_deref().is_none_or(|own| own == kernel);
+    entry.device == device && (own || !path.is_dir())
 }
 
 impl GateData {

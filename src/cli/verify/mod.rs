@@ -114,15 +114,18 @@ pub(super) struct SourceFault {
     pub(super) detail: String,
 }
 
-/// Rebuilds the entries for a device from the source that shipped files hold, and returns those at
-/// fault. Files without source have none.
+/// Rebuilds the `wanted` entries from the source that shipped files hold, and returns those at fault.
+/// Files without source have none.
 ///
 /// # Errors
 /// Files that cannot be read or built, or a device that does not work.
-pub(super) fn source_faults(args: &Args, device: &str) -> Result<Vec<SourceFault>, CliError> {
+pub(super) fn source_faults(
+    args: &Args,
+    wanted: impl Fn(&Shipped) -> bool,
+) -> Result<Vec<SourceFault>, CliError> {
     let mut faults = Vec::new();
     for mut artefact in artefacts::find(&args.path)? {
-        artefact.entries.retain(|entry| entry.device == device);
+        artefact.entries.retain(&wanted);
         if artefact.source.is_none() || artefact.entries.is_empty() {
             continue;
         }
