@@ -26,7 +26,7 @@ pub struct Properties {
 }
 
 /// `CUmemAllocationType`.
-const PINNED: c_uint = 1;
+pub(crate) const PINNED: c_uint = 1;
 const MANAGED: c_uint = 2;
 /// `CUmemAccessDesc`.
 #[repr(C)]
@@ -49,7 +49,7 @@ impl Permission {
 
 /// `CUmemLocationType`: nowhere in particular, a device, and three names of the host.
 const NOWHERE: c_int = 0;
-const ON_DEVICE: c_int = 1;
+pub(crate) const ON_DEVICE: c_int = 1;
 const ON_HOST: std::ops::RangeInclusive<c_int> = 2..=4;
 
 /// Attributes whose value is an `int`; the others are of 64 bits.

@@ -6,7 +6,7 @@ use crate::abi::{initialized, store};
 use crate::connection::{Reply, call};
 use crate::errors::{self, Code};
 use crate::memory::address_of;
-use crate::pools::{Location, Permission};
+use crate::pools::{Location, ON_DEVICE, PINNED, Permission};
 use crate::protocol::{GRANULARITY, Message, Op};
 
 /// `CUmemAllocationProp`.
@@ -22,11 +22,6 @@ pub struct Properties {
     usage: u16,
     reserved: [u8; 4],
 }
-
-/// `CU_MEM_ALLOCATION_TYPE_PINNED`.
-const PINNED: c_uint = 1;
-/// `CU_MEM_LOCATION_TYPE_DEVICE`.
-const ON_DEVICE: c_int = 1;
 
 /// Fails where memory with these properties is not device memory.
 ///
