@@ -35,8 +35,9 @@ pub struct References {
     parts: BoundedCache<DataKey, PartialReference>,
     /// Results under random rounding, whole or partial, by precision.
     rounded: BoundedCache<(DataKey, u32), RandomRoundings>,
-    /// Elements that receive the extreme values of inputs, by the number that data names.
-    unread: HashMap<u64, Arc<UnreadElements>>,
+    /// Elements that receive the extreme values of inputs, with the number by which data names them: those
+    /// of the candidate that was judged last.
+    unread: Option<(u64, Arc<UnreadElements>)>,
     /// Coverage by candidates.
     coverage: BoundedCache<CoverageKey, Arc<Coverage>>,
     /// Lane instructions of reference kernels that ran whole.
@@ -77,7 +78,7 @@ impl References {
             parts: BoundedCache::new(bytes / 8),
             rounded: BoundedCache::new(bytes / 8),
             coverage: BoundedCache::new(bytes / 8),
-            unread: HashMap::new(),
+            unread: None,
             costs: HashMap::new(),
             proven: HashSet::new(),
             expected: HashMap::new(),
@@ -173,7 +174,7 @@ impl References {
     /// Keeps a set of elements, and returns the number by which data names it.
     pub(super) fn keep_unread(&mut self, unread: UnreadElements) -> u64 {
         let number = number_of(&unread);
-        self.unread.insert(number, Arc::new(unread));
+        self.unread = Some((number, Arc::new(unread)));
         number
     }
 
@@ -184,8 +185,9 @@ impl References {
         data: Data,
         generated: &BTreeMap<usize, Arc<[u8]>>,
     ) -> Result<Option<Inputs>, OracleError> {
-        let unread = data.unread.and_then(|number| self.unread.get(&number));
-        let Some(unread) = unread.map(Arc::clone) else {
+        let kept = self.unread.as_ref();
+        let kept = kept.filter(|(number, _)| data.unread == Some(*number));
+        let Some(unread) = kept.map(|(_, unread)| Arc::clone(unread)) else {
             return Ok(None);
         };
         let plain = Data {
