@@ -10,6 +10,9 @@
 //! forms are chains of fused multiply-adds in the order of k.
 
 mod narrow;
+mod scaled;
+
+pub use scaled::{BlockScales, ScaleOperand};
 
 use super::host::vectorised;
 use super::layout::{a_element, accumulator_element, b_element};
@@ -36,6 +39,14 @@ pub enum Element {
     S4,
     /// Unsigned nibble.
     U4,
+    /// FP6 with three exponent bits, in the low six bits of a byte.
+    E3m2,
+    /// FP6 with two exponent bits, in the low six bits of a byte.
+    E2m3,
+    /// FP4 in bits 2 to 5 of a byte.
+    E2m1,
+    /// FP4, two in a byte.
+    PackedE2m1,
 }
 
 impl Element {
@@ -44,9 +55,21 @@ impl Element {
         match self {
             Element::Tf32 => 1,
             Element::F16 | Element::Bf16 => 2,
-            Element::E4m3 | Element::E5m2 | Element::S8 | Element::U8 => 4,
-            Element::S4 | Element::U4 => 8,
+            Element::E4m3
+            | Element::E5m2
+            | Element::E3m2
+            | Element::E2m3
+            | Element::E2m1
+            | Element::S8
+            | Element::U8 => 4,
+            Element::S4 | Element::U4 | Element::PackedE2m1 => 8,
         }
+    }
+
+    /// Reports whether this is a float in a byte, any two of which `.kind::f8f6f4` multiplies.
+    pub const fn is_byte_float(self) -> bool {
+        use Element::{E2m1, E2m3, E3m2, E4m3, E5m2};
+        matches!(self, E4m3 | E5m2 | E3m2 | E2m3 | E2m1)
     }
 
     const fn is_integer(self) -> bool {
@@ -120,10 +143,13 @@ impl Mma {
                 let same_width = a.per_register() == b.per_register();
                 a.is_integer() && b.is_integer() && same_width && self.c == S32 && self.d == S32
             }
-            (E::F16, E::F16) | (E::E4m3 | E::E5m2, E::E4m3 | E::E5m2) => {
+            (E::F16, E::F16) => matches!((self.c, self.d), (F16, F16) | (F32, F32)),
+            (a, b) if a.is_byte_float() && b.is_byte_float() => {
                 matches!((self.c, self.d), (F16, F16) | (F32, F32))
             }
-            (E::Bf16, E::Bf16) | (E::Tf32, E::Tf32) => self.c == F32 && self.d == F32,
+            (E::Bf16, E::Bf16) | (E::Tf32, E::Tf32) | (E::PackedE2m1, E::PackedE2m1) => {
+                self.c == F32 && self.d == F32
+            }
             _ => false,
         };
         let per = self.a.per_register();
@@ -132,6 +158,7 @@ impl Mma {
             2 => self.m == 16 && matches!(self.k, 8 | 16),
             4 if self.a.is_integer() => matches!((self.m, self.k), (16, 16 | 32) | (8, 16)),
             4 => self.m == 16 && matches!(self.k, 16 | 32),
+            _ if self.a == E::PackedE2m1 => (self.m, self.k) == (16, 64),
             _ => matches!((self.m, self.k), (16, 32 | 64) | (8, 32)),
         };
         if !accumulators_fit || !shape_fits || self.n != 8 {
@@ -270,6 +297,10 @@ fn unpack(element: Element, register: &Lanes, planes: &mut [[f32; 32]]) {
             ((w << (28 - 4 * i)) as i32 >> 28) as f32
         }),
         Element::U4 => fill(register, planes, |w, i| ((w >> (4 * i)) & 15) as i32 as f32),
+        Element::E3m2 => fill(register, planes, |w, i| tiny::<3, 2>(w >> (8 * i))),
+        Element::E2m3 => fill(register, planes, |w, i| tiny::<2, 3>(w >> (8 * i))),
+        Element::E2m1 => fill(register, planes, |w, i| tiny::<2, 1>(w >> (8 * i + 2))),
+        Element::PackedE2m1 => fill(register, planes, |w, i| tiny::<2, 1>(w >> (4 * i))),
     }
 }
 
@@ -290,6 +321,16 @@ fn e4m3(bits: u32) -> f32 {
     let scaled = f32::from_bits(magnitude << 20) * f32::from_bits(0x7b80_0000);
     let special = if magnitude == 0x7f { 0x7fc0_0000 } else { 0 };
     f32::from_bits(scaled.to_bits() | special | (bits & 0x80) << 24)
+}
+
+/// Converts the low bits of a format with `E` exponent bits and `F` bits of fraction, which has neither
+/// infinity nor NaN: as a single its exponent is 128 - 2^(E - 1) too small, and the product exact.
+#[inline(always)]
+fn tiny<const E: u32, const F: u32>(bits: u32) -> f32 {
+    let magnitude = bits & ((1 << (E + F)) - 1);
+    let power = f32::from_bits((255 - (1 << (E - 1))) << 23);
+    let value = f32::from_bits(magnitude << (23 - F)) * power;
+    f32::from_bits(value.to_bits() | (bits >> (E + F) & 1) << 31)
 }
 
 #[inline(always)]

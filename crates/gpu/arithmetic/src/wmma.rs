@@ -53,7 +53,8 @@ impl Fragment {
             Element::F16 | Element::Bf16 | Element::S8 | Element::U8 => tall && k == 16,
             Element::Tf32 => (m, n, k) == (16, 16, 8),
             Element::S4 | Element::U4 => (m, n, k) == (8, 8, 32),
-            Element::E4m3 | Element::E5m2 => false,
+            // Floats of a byte or less have no `wmma`.
+            _ => false,
         };
         let rows = match operand {
             Operand::A => m,

@@ -168,6 +168,17 @@ fn rare_instructions_and_calls_end_with_the_same_bits_on_both_levels() {
 }
 
 #[test]
+fn products_of_scaled_blocks_end_with_the_same_bits_on_both_levels() {
+    let ptx = include_str!("machine/scaled.120.ptx");
+    let cubin = include_bytes!("machine/scaled.120.cubin");
+    let proof = both("rtx5090", ptx, cubin, "scaled");
+    let Proof::Same(execution) = proof else {
+        panic!("{proof:?}")
+    };
+    assert!(execution.by_opcode.contains_key("OMMA"));
+}
+
+#[test]
 fn products_are_rounded_with_their_sums_as_the_assembler_rounds_them() {
     let ptx = include_str!("machine/contracted.89.ptx");
     let cubin = include_bytes!("machine/contracted.89.cubin");

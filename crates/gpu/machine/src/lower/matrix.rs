@@ -4,11 +4,12 @@ use sass::Instruction;
 
 use super::{Form, Run};
 use crate::registers::{Dest, Origin, Registers, Source};
-use gpu_arithmetic::mma::{Accumulator, Element, Mma, mma_f64};
+use gpu_arithmetic::mma::{Accumulator, BlockScales, Element, Mma, ScaleOperand, mma_f64};
 use gpu_arithmetic::{Lanes, Round, layout};
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {
     match i.opcode {
+        "QMMA" | "OMMA" if i.has("SF") => scaled_product(i),
         "HMMA" | "IMMA" | "QMMA" => product(i),
         "DMMA" => double_product(i),
         "MOVM" => transposed(i),
@@ -17,7 +18,8 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
 }
 
 fn shape(i: &Instruction) -> Option<(usize, usize, usize)> {
-    Some(match *i.modifiers.first()? {
+    let shape = i.modifiers.iter().find(|name| **name != "SF")?;
+    Some(match *shape {
         "1688" => (16, 8, 8),
         "1684" => (16, 8, 4),
         "16816" => (16, 8, 16),
@@ -37,6 +39,9 @@ fn element(name: &str) -> Option<Element> {
         "U4" => Element::U4,
         "E4M3" => Element::E4m3,
         "E5M2" => Element::E5m2,
+        "E3M2" => Element::E3m2,
+        "E2M3" => Element::E2m3,
+        "E2M1" => Element::E2m1,
         _ => return None,
     })
 }
@@ -47,6 +52,7 @@ pub(super) fn types(i: &Instruction) -> Option<(Element, Element, Accumulator)> 
     let named: Vec<Element> = named.collect();
     let (a, b) = match (i.opcode, named.as_slice()) {
         ("IMMA" | "QMMA" | "IGMMA" | "QGMMA", &[a, b]) => (a, b),
+        ("OMMA", &[Element::E2m1, Element::E2m1]) => (Element::PackedE2m1, Element::PackedE2m1),
         ("HMMA" | "HGMMA", []) if i.has("TF32") => (Element::Tf32, Element::Tf32),
         ("HMMA" | "HGMMA", []) if i.has("BF16") => (Element::Bf16, Element::Bf16),
         ("HMMA" | "HGMMA", []) => (Element::F16, Element::F16),
@@ -63,7 +69,9 @@ pub(super) fn types(i: &Instruction) -> Option<(Element, Element, Accumulator)> 
 
 fn form_of(i: &Instruction) -> Option<Mma> {
     let (m, n, k) = shape(i)?;
-    let known = ["F32", "F16", "BF16", "TF32", "SAT", "ROW", "COL"];
+    let known = [
+        "F32", "F16", "BF16", "TF32", "SAT", "ROW", "COL", "16832", "16864", "E8", "UE4M3", "4X",
+    ];
     let all_known = |m: &&'static str| known.contains(m) || element(m).is_some();
     if !i.modifiers.iter().skip(1).all(all_known) {
         return None;
@@ -113,6 +121,55 @@ fn product(i: &Instruction) -> Option<Run> {
         let c: Vec<&Lanes> = c.iter().take(counts.c).collect();
         let mut out = [[0; 32]; 8];
         mma.run(&a, &b, &c, &mut out[..counts.d]);
+        for (n, row) in (0u8..).zip(out.iter().take(counts.d)) {
+            r.set(d.next(n), mask, row);
+        }
+    }))
+}
+
+/// Lowers a product with scales: after the accumulators the registers of the scales of A and of B, and a
+/// uniform register that selects among them, as ptxas packs it: byte and thread of A (bits 0 and 2), of B
+/// (3 and 5).
+fn scaled_product(i: &Instruction) -> Option<Run> {
+    let mma = form_of(i)?;
+    let counts = mma.registers()?;
+    let form = Form::new(i, true)?;
+    let d = form.dest?;
+    let [a, b, c] = form.first_three()?;
+    let (scale_a, scale_b, selector) = (form.source(3)?, form.source(4)?, form.source(5)?);
+    let blocks = match (i.opcode, i.has("4X")) {
+        ("QMMA", _) => 1,
+        (_, false) => 2,
+        (_, true) => 4,
+    };
+    let scales = BlockScales {
+        blocks,
+        fractions: i.has("UE4M3"),
+    };
+    Some(Box::new(move |r, mask| {
+        let operands = [(a, counts.a), (b, counts.b), (c, counts.c)];
+        let operands = operands.map(|(source, count)| registers(r, &source, count));
+        let [a, b, c]: [Vec<&Lanes>; 3] = [
+            operands[0].iter().take(counts.a).collect(),
+            operands[1].iter().take(counts.b).collect(),
+            operands[2].iter().take(counts.c).collect(),
+        ];
+        let (of_a, of_b) = (r.int(&scale_a), r.int(&scale_b));
+        let selector = r.int(&selector)[0];
+        let named = [
+            ScaleOperand {
+                words: &of_a,
+                byte: selector & 3,
+                thread: selector >> 2 & 1,
+            },
+            ScaleOperand {
+                words: &of_b,
+                byte: selector >> 3 & 3,
+                thread: selector >> 5 & 3,
+            },
+        ];
+        let mut out = [[0; 32]; 8];
+        scales.run(&mma, [&a, &b, &c], &mut out[..counts.d], named);
         for (n, row) in (0u8..).zip(out.iter().take(counts.d)) {
             r.set(d.next(n), mask, row);
         }

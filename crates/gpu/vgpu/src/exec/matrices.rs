@@ -188,7 +188,23 @@ pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
         }
         let (a, rest) = operands.split_at(m.a.len());
         let (b, rest) = rest.split_at(m.b.len());
-        m.form.run(a, b, &rest[..m.c.len()], &mut d[..n]);
+        let c = &rest[..m.c.len()];
+        match &m.scales {
+            None => m.form.run(a, b, c, &mut d[..n]),
+            Some(scales) => {
+                let operand = |side: usize| {
+                    // The selectors are those of the whole warp.
+                    let [byte, thread] = scales.selectors[side].map(|row| file[row as usize][0]);
+                    mma::ScaleOperand {
+                        words: &file[scales.words[side] as usize],
+                        byte,
+                        thread,
+                    }
+                };
+                let operands = [operand(0), operand(1)];
+                scales.form.run(&m.form, [a, b, c], &mut d[..n], operands);
+            }
+        }
     }
     for (row, value) in m.d.iter().zip(&d) {
         w.regs.r32[*row as usize] = *value;

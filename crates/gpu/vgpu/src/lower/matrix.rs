@@ -1,11 +1,11 @@
 //! Matrix instructions: `ldmatrix`, `stmatrix`, `movmatrix`, `mma.sync`, `wmma`.
 
-use super::program::{Data, MmaF64, MmaOp, Op, WmmaMem, WmmaOp};
+use super::program::{Data, MmaF64, MmaOp, MmaScales, Op, WmmaMem, WmmaOp};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
 use gpu_arithmetic::Round;
-use gpu_arithmetic::mma::{Accumulator, Element, Mma};
+use gpu_arithmetic::mma::{Accumulator, BlockScales, Element, Mma};
 use gpu_arithmetic::wmma::{Fragment, Operand as WmmaOperand, Wmma};
 use ptx::ast::{Instruction, Operand};
 
@@ -16,6 +16,9 @@ pub(super) fn element(word: &str) -> Option<Element> {
         "tf32" => Element::Tf32,
         "e4m3" => Element::E4m3,
         "e5m2" => Element::E5m2,
+        "e3m2" => Element::E3m2,
+        "e2m3" => Element::E2m3,
+        "e2m1" => Element::E2m1,
         "s8" => Element::S8,
         "u8" => Element::U8,
         "s4" => Element::S4,
@@ -152,8 +155,8 @@ impl<'a> Lower<'a> {
 
     fn mma(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
         let shape = shape(m).ok_or(Fail::Unsupported(""))?;
-        if m.has("sp") || m.has("sp::ordered_metadata") || m.has("block_scale") {
-            return Err(Fail::Unsupported("sparse or scaled"));
+        if m.has("sp") || m.has("sp::ordered_metadata") {
+            return Err(Fail::Unsupported("sparse"));
         }
         if !m.has("row") || !m.has("col") {
             return Err(Fail::Unsupported("a layout other than row.col"));
@@ -164,17 +167,21 @@ impl<'a> Lower<'a> {
             .iter()
             .copied()
             .filter(|w| ptx::ast::Type::parse(w).is_some() || element(w).is_some())
+            .take(4)
             .collect();
         let &[d, a, b, c] = words.as_slice() else {
             return Err(Fail::Unsupported(""));
         };
-        let [od, oa, ob, oc] = i.operands.as_slice() else {
+        let [od, oa, ob, oc, scales @ ..] = i.operands.as_slice() else {
             return Err(Fail::Operand("four operands are needed".to_owned()));
         };
         if d == "f64" {
             return self.mma_f64(m, shape, [od, oa, ob, oc]);
         }
-        let form = build_form(m, shape, [d, a, b, c])?;
+        let mut form = build_form(m, shape, [d, a, b, c])?;
+        if m.has("kind::mxf4") || m.has("kind::mxf4nvf4") {
+            (form.a, form.b) = (Element::PackedE2m1, Element::PackedE2m1);
+        }
         let counts = form
             .registers()
             .ok_or(Fail::Unsupported("this combination"))?;
@@ -184,11 +191,57 @@ impl<'a> Lower<'a> {
             b: self.fixed(ob, counts.b)?,
             c: self.fixed(oc, counts.c)?,
             d: self.fixed(od, counts.d)?,
+            scales: self.mma_scales(m, scales)?,
         };
         let results = (form.d == Accumulator::F32).then(|| op.d.clone());
         self.push_flops(Op::Mma(Box::new(op)), Class::Tensor, shape.flops());
         self.round_singles(&results.unwrap_or_default());
         Ok(())
+    }
+
+    /// Lowers the operands of `.block_scale`: `scale-a, {byte-id, thread-id}, scale-b, {byte-id, thread-id}`.
+    fn mma_scales(
+        &mut self,
+        m: &Mods<'_>,
+        operands: &'a [Operand<'a>],
+    ) -> Lowered<Option<MmaScales>> {
+        if !m.has("block_scale") {
+            return Ok(None);
+        }
+        let blocks = match () {
+            () if m.has("kind::mxf8f6f4") => 1,
+            () if m.has("scale_vec::4X") => 4,
+            () if m.has("kind::mxf4") || m.has("kind::mxf4nvf4") => 2,
+            () => return Err(Fail::Unsupported("this kind")),
+        };
+        let &[
+            ref a,
+            Operand::Vector(ref of_a),
+            ref b,
+            Operand::Vector(ref of_b),
+        ] = operands
+        else {
+            return Err(Fail::Operand(
+                "two scales, each with a pair that selects it, are needed".to_owned(),
+            ));
+        };
+        let mut selector = |pair: &'a [Operand<'a>]| match pair {
+            [byte, thread] => Ok([
+                self.source(byte, Kind::R16)?,
+                self.source(thread, Kind::R16)?,
+            ]),
+            _ => Err(Fail::Operand("a byte and a thread are needed".to_owned())),
+        };
+        let selectors = [selector(of_a)?, selector(of_b)?];
+        let words = [self.fixed(a, 1)?, self.fixed(b, 1)?].map(|rows| rows[0]);
+        Ok(Some(MmaScales {
+            form: BlockScales {
+                blocks,
+                fractions: m.has("ue4m3"),
+            },
+            words,
+            selectors,
+        }))
     }
 
     fn fixed(&mut self, operand: &Operand<'a>, count: usize) -> Lowered<Vec<u32>> {

@@ -17,7 +17,9 @@ pub(crate) use callees::{Call, CallPointer, External, Function, Routine};
 pub(crate) use images::{
     Boundary, Fetch, ImageQuery, ImageShape, Queried, SurfaceAccess, SurfaceKind,
 };
-pub(crate) use matrices::{FragmentUse, MmaF64, MmaOp, Wgmma, WgmmaSource, WmmaMem, WmmaOp};
+pub(crate) use matrices::{
+    FragmentUse, MmaF64, MmaOp, MmaScales, Wgmma, WgmmaSource, WmmaMem, WmmaOp,
+};
 pub(crate) use operation::{
     AsyncStore, Atom, AtomHalves, Bar, Bulk, CarryOp, CpAsync, MbarOp, Mem, Op, ProxyFence,
     Shuffle, Synchronizes, TensorCopy, WarpOp, every_byte,

@@ -248,7 +248,7 @@ fn form(m: &Mods<'_>) -> Lowered<(Mma, u32)> {
 
 fn multiplicand(word: &str) -> Option<Element> {
     match super::matrix::element(word)? {
-        Element::S4 | Element::U4 => None,
+        Element::S4 | Element::U4 | Element::E3m2 | Element::E2m3 | Element::E2m1 => None,
         element => Some(element),
     }
 }

@@ -1,6 +1,7 @@
 //! `mma.sync` and `wmma` through the executor, against sums in double precision, with the layouts
 //! printed in the PTX ISA.
 
+mod scaled;
 mod wmma;
 
 use crate::harness::{Random, launch_words};

@@ -124,9 +124,13 @@ impl Warp {
         Some(results)
     }
 
-    /// Computes the shadows of `mma.sync` before it is executed; `None` where there are none.
+    /// Computes the shadows of `mma.sync` before it is executed; `None` where there are none, and
+    /// for a product with scales.
     pub(in crate::exec) fn mma_shadows(&self, m: &MmaOp) -> Option<ProductShadows> {
         self.shadows.as_ref()?;
+        if m.scales.is_some() {
+            return None;
+        }
         let form = &m.form;
         let per = [
             form.a.per_register(),

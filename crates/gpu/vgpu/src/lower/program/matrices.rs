@@ -1,6 +1,6 @@
 //! Operations on matrices, with the rows of their operands.
 
-use gpu_arithmetic::mma::Mma;
+use gpu_arithmetic::mma::{BlockScales, Mma};
 use gpu_arithmetic::wmma::{Fragment, Wmma};
 
 use super::Address;
@@ -13,6 +13,18 @@ pub(crate) struct MmaOp {
     pub(crate) b: Vec<u32>,
     pub(crate) c: Vec<u32>,
     pub(crate) d: Vec<u32>,
+    /// `.block_scale`.
+    pub(crate) scales: Option<MmaScales>,
+}
+
+/// Scales of the blocks of A and B, with their rows.
+#[derive(Debug, Clone)]
+pub(crate) struct MmaScales {
+    pub(crate) form: BlockScales,
+    /// Scales of A and of B.
+    pub(crate) words: [u32; 2],
+    /// Number of the first byte, and of the thread, of A and of B.
+    pub(crate) selectors: [[u32; 2]; 2],
 }
 
 /// `mma.sync` in double precision.
