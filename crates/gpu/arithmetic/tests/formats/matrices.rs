@@ -20,6 +20,10 @@ fn value(element: Element, word: u32, sub: usize) -> f64 {
         Element::U8 => f64::from(byte),
         Element::S4 => f64::from(nibble as i32 - if nibble > 7 { 16 } else { 0 }),
         Element::U4 => f64::from(nibble),
+        Element::E3m2 => small::to_f32(small::Small::E3m2, byte & 63).into(),
+        Element::E2m3 => small::to_f32(small::Small::E2m3, byte & 63).into(),
+        Element::E2m1 => small::to_f32(small::Small::E2m1, byte >> 2 & 15).into(),
+        Element::PackedE2m1 => small::to_f32(small::Small::E2m1, nibble as u8).into(),
     }
 }
 
@@ -126,8 +130,10 @@ fn check(kind: Accumulator, k: usize, got: f64, exact: f64, scale: f64, saturate
 }
 
 fn forms() -> Vec<Mma> {
-    use Element::{Bf16, E4m3, E5m2, F16, S4, S8, Tf32, U4, U8};
-    let elements = [F16, Bf16, Tf32, E4m3, E5m2, S8, U8, S4, U4];
+    use Element::{Bf16, E2m1, E2m3, E3m2, E4m3, E5m2, F16, PackedE2m1, S4, S8, Tf32, U4, U8};
+    let elements = [
+        F16, Bf16, Tf32, E4m3, E5m2, E3m2, E2m3, E2m1, PackedE2m1, S8, U8, S4, U4,
+    ];
     let accumulators = [Accumulator::F16, Accumulator::F32, Accumulator::S32];
     let mut forms = Vec::new();
     for (m, k) in [8, 16]
