@@ -52,6 +52,52 @@ pub const fn accumulator_element(
     (lane / 4 + 8 * block, 2 * (lane % 4) + sub)
 }
 
+/// Form of the rows that `ldmatrix` reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatrixRows {
+    /// `.m8n8…b16`.
+    Halves,
+    /// `.m8n8.trans…b16`.
+    TransposedHalves,
+    /// `.m8n16….b8x16.b6x16_p32`: 16 elements of 6 bits, each put into the low bits of a byte.
+    Packed6,
+    /// `.m8n16….b8x16.b4x16_p64`: the same of 4 bits.
+    Packed4,
+}
+
+impl MatrixRows {
+    /// Returns the bytes of a row that are used; the rest of its 16 bytes is padding.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            MatrixRows::Halves | MatrixRows::TransposedHalves => 16,
+            MatrixRows::Packed6 => 12,
+            MatrixRows::Packed4 => 8,
+        }
+    }
+
+    /// Returns the destination register of one matrix.
+    #[inline]
+    pub fn load(self, rows: &[[u32; 4]; 8]) -> Lanes {
+        match self {
+            MatrixRows::Halves => ldmatrix(rows, false),
+            MatrixRows::TransposedHalves => ldmatrix(rows, true),
+            MatrixRows::Packed6 => ldmatrix(&rows.map(|row| unpack(row, 6)), false),
+            MatrixRows::Packed4 => ldmatrix(&rows.map(|row| unpack(row, 4)), false),
+        }
+    }
+}
+
+/// Puts each of the 16 first elements of `bits` bits into a byte.
+fn unpack(row: [u32; 4], bits: u32) -> [u32; 4] {
+    let packed = row.iter().rev();
+    let packed = packed.fold(0u128, |all, word| all << 32 | u128::from(*word));
+    let code = |n: u32| (packed >> (n * bits)) as u32 & ((1 << bits) - 1);
+    std::array::from_fn(|word| {
+        let codes = (0..4).map(|byte| code(4 * word as u32 + byte) << (8 * byte));
+        codes.fold(0, |all, code| all | code)
+    })
+}
+
 /// `ldmatrix…b16`: one destination register from the eight rows of one 8×8 matrix.
 ///
 /// Row `r` of matrix `i` is the 16 bytes at the address of lane `8·i + r`.

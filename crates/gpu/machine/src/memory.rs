@@ -66,7 +66,7 @@ pub(super) enum Kind {
     LoadMatrices {
         dest: Dest,
         count: u8,
-        trans: bool,
+        rows: layout::MatrixRows,
     },
     StoreMatrices {
         source: Source,
@@ -381,8 +381,8 @@ impl Memory<'_> {
                 }
                 w.note(&at, a.at.window, mask, a.bytes, true);
             }
-            Kind::LoadMatrices { dest, count, trans } => {
-                self.load_matrices(w, &at, dest, count, trans, mask)?
+            Kind::LoadMatrices { dest, count, rows } => {
+                self.load_matrices(w, &at, dest, count, rows, mask)?
             }
             Kind::StoreMatrices {
                 source,
@@ -401,7 +401,7 @@ impl Memory<'_> {
         at: &[u64; 32],
         dest: Dest,
         count: u8,
-        trans: bool,
+        form: layout::MatrixRows,
         mask: u32,
     ) -> Result<(), String> {
         // Eight lanes per matrix hold the row addresses; exited ones hold none.
@@ -415,8 +415,7 @@ impl Memory<'_> {
                     *row = self.load_shared(at[lane], 16)?;
                 }
             }
-            w.registers
-                .set(dest.next(matrix), mask, &layout::ldmatrix(&rows, trans));
+            w.registers.set(dest.next(matrix), mask, &form.load(&rows));
         }
         Ok(())
     }

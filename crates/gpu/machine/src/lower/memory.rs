@@ -8,6 +8,7 @@ use crate::op::Op;
 use crate::registers::{Dest, Pred, Source};
 use crate::sync::{BulkCopy, CountedStore, Sync};
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
+use gpu_arithmetic::layout::MatrixRows;
 
 pub(super) fn lower(i: &Instruction) -> Option<Op> {
     Some(match i.opcode {
@@ -146,18 +147,23 @@ fn matrices(i: &Instruction) -> Option<Access> {
     let count = match *i.modifiers.last()? {
         "4" => 4,
         "2" => 2,
-        "M88" | "MT88" => 1,
+        "M88" | "MT88" | "M816" => 1,
         _ => return None,
     };
+    let load = i.opcode == "LDSM";
     let trans = i.has("MT88");
-    if !i.has("16") || !trans && !i.has("M88") {
-        return None;
-    }
-    let kind = if i.opcode == "LDSM" {
+    let rows = match () {
+        () if i.has("16") && trans => MatrixRows::TransposedHalves,
+        () if i.has("16") && i.has("M88") => MatrixRows::Halves,
+        () if load && i.has("U6x16P32TO8") && i.has("M816") => MatrixRows::Packed6,
+        () if load && i.has("U4x16P64TO8") && i.has("M816") => MatrixRows::Packed4,
+        () => return None,
+    };
+    let kind = if load {
         Kind::LoadMatrices {
             dest: i.operands.iter().find_map(Dest::from_operand)?,
             count,
-            trans,
+            rows,
         }
     } else {
         Kind::StoreMatrices {

@@ -30,6 +30,18 @@ extern "C" __global__ void scaled(const unsigned* in, float* out, int n) {
     STORE(4)
     SCALED("m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", zero, one, two, two);
     STORE(5)
+    // Rows of elements of 4 and 6 bits, whose padding nothing writes.
+    __shared__ __align__(16) unsigned rows[128];
+    for (int i = 0; i < 3; i++) rows[4 * lane + i] = in[256 + 3 * lane + i];
+    __syncwarp();
+    unsigned from = (unsigned)__cvta_generic_to_shared(&rows[4 * lane]), four[4], six[2];
+    asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(four[0]), "=r"(four[1]), "=r"(four[2]), "=r"(four[3]) : "r"(from));
+    asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b6x16_p32 {%0, %1}, [%2];"
+                 : "=r"(six[0]), "=r"(six[1]) : "r"(from));
+    for (int i = 0; i < 4; i++) a[i] = four[i] << 2;
+    for (int i = 0; i < 2; i++) b[i] = six[i];
+    PLAIN("m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32"); STORE(7)
     scale_a &= 0x7f7f7f7f, scale_b = scale_b & 0x3f3f3f3f;
     SCALED("m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", zero, one, zero, three);
     STORE(6)

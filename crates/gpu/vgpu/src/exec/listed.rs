@@ -51,7 +51,7 @@ fn access(inst: &Inst, space: Space) -> Option<HazardAccess> {
         Op::Store(m) => (m.width * m.data.len() as u32, true),
         Op::Atom(a) => (a.bytes(), true),
         Op::CpAsync(c) => (c.bytes, space == Space::Shared),
-        Op::LdMatrix { .. } => (16, false),
+        Op::LdMatrix { rows, .. } => (rows.bytes(), false),
         Op::StMatrix { .. } => (16, true),
         Op::WmmaMem(m) => (m.bits.div_ceil(8), m.store),
         Op::Mbar(..) => (8, true),

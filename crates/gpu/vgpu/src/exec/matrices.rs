@@ -7,6 +7,7 @@ use super::transfer::lanes;
 use super::warp::Warp;
 use crate::exec::regs::Row;
 use crate::lower::program::{Address, MmaF64, MmaOp, WmmaMem, WmmaOp};
+use gpu_arithmetic::layout::MatrixRows;
 use gpu_arithmetic::{layout, mma};
 
 /// Part of a lane's register: `bytes` bytes from bit `shift` on.
@@ -21,9 +22,11 @@ struct RegisterPart {
 impl Cta<'_> {
     /// Executes `ldmatrix`: lane 8·i + r holds the address of row r of matrix i. Rows of exited
     /// lanes are not read.
-    pub(super) fn ldmatrix(&mut self, w: &mut Warp, at: &Address, trans: bool, data: &[u32]) {
+    pub(super) fn ldmatrix(&mut self, w: &mut Warp, at: &Address, form: MatrixRows, data: &[u32]) {
         let mask = rows_of(data.len()) & w.alive;
-        if let Some(row) = self.row(w, at, mask, 16) {
+        if form.bytes() == 16
+            && let Some(row) = self.row(w, at, mask, 16)
+        {
             self.count_row(&row, mask, 16, false);
             let words = self.read_row(w, &row, mask, 16);
             for (i, register) in data.iter().enumerate() {
@@ -33,7 +36,7 @@ impl Cta<'_> {
                         *to = word[i * 8 + r];
                     }
                 }
-                w.regs.r32[*register as usize] = layout::ldmatrix(&rows, trans);
+                w.regs.r32[*register as usize] = form.load(&rows);
             }
             return;
         }
@@ -46,14 +49,24 @@ impl Cta<'_> {
                     continue;
                 }
                 let address = w.address(at, lane);
-                let Some(place) = self.touch(w, at.area, address, Touch::read(lane, 16)) else {
-                    continue;
+                // Padding is not read, but an address that is not that of a row is an error.
+                let (parts, bytes) = match form.bytes() {
+                    bytes if bytes < 16 && address.is_multiple_of(16) => (bytes / 4, 4),
+                    _ => (1, 16),
                 };
-                for (k, word) in words.iter_mut().enumerate() {
-                    *word = self.get(w, place, k as u32 * 4, 4) as u32;
+                for part in 0..parts {
+                    let touch = Touch::read(lane, bytes);
+                    let from = address + u64::from(4 * part);
+                    let Some(place) = self.touch(w, at.area, from, touch) else {
+                        continue;
+                    };
+                    let words = words[part as usize..].iter_mut();
+                    for (k, word) in words.take(bytes as usize / 4).enumerate() {
+                        *word = self.get(w, place, k as u32 * 4, 4) as u32;
+                    }
                 }
             }
-            w.regs.r32[*row as usize] = layout::ldmatrix(&rows, trans);
+            w.regs.r32[*row as usize] = form.load(&rows);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::hazard::HazardKind;
 use crate::hazard::report::Location;
 use crate::lower::program::{Inst, NONE, Op, TensorMemoryOp, WarpOp};
 use crate::lower::{FRAGMENT, JOIN, WATCHED};
+use gpu_arithmetic::layout::MatrixRows;
 use gpu_arithmetic::single;
 use ptx::skeleton::{ADDRESSES, UNUSED};
 
@@ -196,13 +197,16 @@ fn execute(
         Op::LdMatrix {
             at,
             count,
-            trans,
+            rows,
             data,
         } => {
             let data = &data[..usize::from(*count)];
-            match w.shadows {
-                None => cta.ldmatrix(w, at, *trans, data),
-                Some(_) => cta.ldmatrix_shadowed(w, at, *trans, data),
+            match (&w.shadows, rows) {
+                (Some(_), MatrixRows::Halves) => cta.ldmatrix_shadowed(w, at, false, data),
+                (Some(_), MatrixRows::TransposedHalves) => {
+                    cta.ldmatrix_shadowed(w, at, true, data);
+                }
+                _ => cta.ldmatrix(w, at, *rows, data),
             }
         }
         Op::StMatrix {

@@ -5,6 +5,7 @@ use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
 use gpu_arithmetic::Round;
+use gpu_arithmetic::layout::MatrixRows;
 use gpu_arithmetic::mma::{Accumulator, BlockScales, Element, Mma};
 use gpu_arithmetic::wmma::{Fragment, Operand as WmmaOperand, Wmma};
 use ptx::ast::{Instruction, Operand};
@@ -113,13 +114,18 @@ impl<'a> Lower<'a> {
             () if m.has("x4") => 4,
             () => return Err(Fail::Unsupported("")),
         };
-        if !m.has("m8n8") || !m.has("b16") {
-            return Err(Fail::Unsupported("this shape"));
-        }
+        let trans = m.has("trans");
+        let load = i.opcode == "ldmatrix";
+        let form = match () {
+            () if m.has("m8n8") && m.has("b16") && trans => MatrixRows::TransposedHalves,
+            () if m.has("m8n8") && m.has("b16") => MatrixRows::Halves,
+            () if load && m.has("m8n16") && m.has("b6x16_p32") => MatrixRows::Packed6,
+            () if load && m.has("m8n16") && m.has("b4x16_p64") => MatrixRows::Packed4,
+            () => return Err(Fail::Unsupported("this shape")),
+        };
         let [first, second] = i.operands.as_slice() else {
             return Err(Fail::Unsupported(""));
         };
-        let load = i.opcode == "ldmatrix";
         let (registers, address) = if load {
             (first, second)
         } else {
@@ -133,12 +139,11 @@ impl<'a> Lower<'a> {
         data[..rows.len()].copy_from_slice(&rows);
         let area = self.area(m)?;
         let at = self.address(address, area)?;
-        let trans = m.has("trans");
         let op = if load {
             Op::LdMatrix {
                 at,
                 count,
-                trans,
+                rows: form,
                 data,
             }
         } else {

@@ -9,7 +9,7 @@ use super::super::warp::Warp;
 use super::memory::Place;
 use super::{FloatFormat, ShadowWord, plain};
 use crate::lower::program::{Address, Data, MmaOp, WmmaMem, WmmaOp};
-use gpu_arithmetic::layout::{a_element, accumulator_element, b_element};
+use gpu_arithmetic::layout::{MatrixRows, a_element, accumulator_element, b_element};
 use gpu_arithmetic::mma::{Accumulator, Element, Mma};
 
 /// Bits of a single that a TensorFloat-32 has.
@@ -210,7 +210,11 @@ impl Cta<'_> {
     ) {
         // Addresses before the load, which may overwrite their register.
         let places: Vec<Place> = (0..32).map(|lane| Place::new(w, at, lane)).collect();
-        self.ldmatrix(w, at, trans, data);
+        let rows = match trans {
+            true => MatrixRows::TransposedHalves,
+            false => MatrixRows::Halves,
+        };
+        self.ldmatrix(w, at, rows, data);
         for (matrix, row) in data.iter().enumerate() {
             for lane in lanes(w.alive) {
                 let (g, t) = (lane / 4, lane % 4);

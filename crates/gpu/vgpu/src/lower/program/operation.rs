@@ -1,6 +1,7 @@
 //! Operations of the flat program, with the rows of their operands.
 
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
+use gpu_arithmetic::layout::MatrixRows;
 use ptx::structs::Unwritten;
 use std::sync::Arc;
 
@@ -345,7 +346,7 @@ pub(crate) enum Op {
     LdMatrix {
         at: Address,
         count: u8,
-        trans: bool,
+        rows: MatrixRows,
         data: [u32; 4],
     },
     StMatrix {

@@ -195,3 +195,39 @@ fn blocks_of_a_product_are_scaled() {
         check(form, 64, [PACKED; 2], Some(scales));
     }
 }
+
+#[test]
+fn packed_elements_are_loaded_into_bytes() {
+    for (form, bits, bytes) in [("b6x16_p32", 6, 12), ("b4x16_p64", 4, 8)] {
+        // Each lane writes the row of a matrix that it names, but not the padding.
+        let mut random = Random(bits);
+        let words: Vec<u64> = (0..32 * 3).map(|_| random.next() & 0xffff_ffff).collect();
+        let stores: Vec<String> = (0..bytes / 4)
+            .map(|word| format!("st.shared.u32 [%a+{}], %r{word};", 4 * word))
+            .collect();
+        let body = format!(
+            ".shared .align 16 .b8 rows[512]; .reg .b32 %a;\n\
+             mov.u32 %a, rows; mad.lo.u32 %a, %t, 16, %a;\n{}\nbar.warp.sync 0xffffffff;\n\
+             ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.{form} {}, [%a];",
+            stores.join("\n"),
+            list("%d", 0..4)
+        );
+        let results = warp(&body, 3, 4, &words);
+        for (at, result) in results.iter().enumerate() {
+            let (lane, matrix) = (at / 4, at % 4);
+            let row = &words[3 * (8 * matrix + lane / 4)..][..3];
+            let packed = row
+                .iter()
+                .rev()
+                .fold(0u128, |all, word| all << 32 | u128::from(*word));
+            for byte in 0..4 {
+                let code = packed >> (bits as usize * (lane % 4 * 4 + byte)) & ((1 << bits) - 1);
+                assert_eq!(
+                    u128::from(result >> (8 * byte) & 0xff),
+                    code,
+                    "{form} lane {lane}"
+                );
+            }
+        }
+    }
+}
