@@ -20,6 +20,7 @@ pub mod skeleton;
 pub mod stored;
 pub mod stores;
 pub mod structs;
+pub mod used_bits;
 
 pub use parser::parse;
 

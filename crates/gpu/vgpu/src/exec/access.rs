@@ -1,7 +1,5 @@
 //! Memory accesses of one lane: address resolution, bounds and race checks.
 
-use ptx::structs::Unwritten;
-
 use super::cta::{Cta, EXISTS_SHIFT};
 use super::warp::Warp;
 use crate::hazard::report::Location;
@@ -10,8 +8,7 @@ use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{
     Area, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, STACK, WINDOW,
 };
-use crate::memory::{Allocation, Lookup};
-use crate::module::plain_name;
+use crate::memory::Lookup;
 
 /// An access to check.
 #[derive(Debug, Clone, Copy)]
@@ -158,80 +155,6 @@ impl Cta<'_> {
             || format!("{space} address 0x{at:x} is not a multiple of the access size {bytes}"),
         );
         false
-    }
-
-    #[cold]
-    pub(super) fn unwritten(&mut self, thread: usize, space: Space, at: u64) {
-        let place = Location::new(space, at);
-        let excused = space == Space::Shared
-            && (self.is_padding(at) || self.reads_undefined(thread, at) || self.is_reserved(place));
-        if excused {
-            return;
-        }
-        self.report_unwritten(HazardKind::Uninitialized, thread, place, || {
-            format!("a load of {space} memory that was never written").into()
-        });
-    }
-
-    /// Reports a read of bytes of global memory that were never written.
-    #[cold]
-    pub(super) fn unwritten_global(&mut self, thread: usize, word: usize, from: &Allocation) {
-        let place = Location::new(Space::Global, from.base + word as u64 * 4);
-        let name = &from.name;
-        if from.unset {
-            self.report_unwritten(HazardKind::Uninitialized, thread, place, || {
-                format!(
-                    "reads the variable `{}` of the module, which has no initializer and was never \
-                     set: give its value under `variables`",
-                    plain_name(name)
-                )
-                .into()
-            });
-            return;
-        }
-        if from.module.is_none() {
-            self.report_unwritten(HazardKind::Uninitialized, thread, place, || {
-                format!("a load of global memory of `{name}` that was never written").into()
-            });
-            return;
-        }
-        self.report_unwritten(HazardKind::ModuleState, thread, place, || {
-            let name = plain_name(name);
-            format!(
-                "module_state: reads the variable `{name}` of the module, in which an earlier run \
-                 left another value than it is loaded with"
-            )
-            .into()
-        });
-    }
-
-    /// Reports whether a place is in the shared memory that the system reserves. Its clients order their accesses by
-    /// means that CUDA does not promise, such as the order of a warp's instructions.
-    pub(super) fn is_reserved(&self, place: Location) -> bool {
-        let offset = self.context.cluster.offset(place.address);
-        let reserved = self.context.program.reserved;
-        place.space == Space::Shared
-            && reserved.is_some_and(|r| offset.wrapping_sub(r.start.into()) < r.bytes.into())
-    }
-
-    /// Reports whether the current load copies a struct whose word at `at` holds padding, or sets a
-    /// bit field in it.
-    fn is_padding(&self, at: u64) -> bool {
-        let Op::Load(m) = &self.context.program.code[self.pc as usize].op else {
-            return false;
-        };
-        let copied = u64::from((m.width * m.data.len() as u32).max(4));
-        // The struct is aligned to the size of the vector load that copies it.
-        let start = at / copied * copied;
-        match m.unwritten {
-            Unwritten::Hazard | Unwritten::Deferred => false,
-            Unwritten::BitField => true,
-            Unwritten::Padding => (start..start + copied).step_by(4).any(|a| {
-                self.shared_state
-                    .get((a / 4) as usize)
-                    .is_some_and(|s| s & 15 != 0)
-            }),
-        }
     }
 
     /// Records an atomic read and write of the same 8 bytes of shared memory by each lane of
@@ -438,13 +361,19 @@ impl Cta<'_> {
         } else if !param
             && self.context.checks.uninitialized
             && !written.iter().all(|b| *b)
-            && !excused(&p.code[self.pc as usize].op, written)
+            && !super::unwritten::excused(&p.code[self.pc as usize].op, written)
         {
-            for word in (0u64..)
-                .zip(written.chunks(4))
-                .filter(|(_, word)| word.contains(&false))
-            {
-                self.unwritten(thread, Space::Local, at + word.0 * 4);
+            let open = |(at, bytes): &(u64, &[bool])| {
+                let written = bytes
+                    .iter()
+                    .rev()
+                    .fold(0, |all, b| all << 1 | u32::from(*b));
+                bytes.contains(&false) && !self.is_unused(*at, written)
+            };
+            let words = (at..).step_by(4).zip(written.chunks(4));
+            let open: Vec<u64> = words.filter(open).map(|(at, _)| at).collect();
+            for word in open {
+                self.unwritten(thread, Space::Local, word);
                 if !self.is_deferred() {
                     break;
                 }
@@ -476,15 +405,4 @@ fn text_of_foreign(act: &str, bytes: u32, block: &str) -> String {
         "a {act} of {bytes} bytes at a shared address of {block}: memory of another block of the \
          cluster is reached by `shared::cluster` or a generic address of it only"
     )
-}
-
-/// Reports whether a load of local memory copies a struct with padding, or sets a bit field.
-#[cold]
-fn excused(op: &Op, written: &[bool]) -> bool {
-    let Op::Load(m) = op else { return false };
-    match m.unwritten {
-        Unwritten::Hazard | Unwritten::Deferred => false,
-        Unwritten::BitField => true,
-        Unwritten::Padding => written.contains(&true),
-    }
 }

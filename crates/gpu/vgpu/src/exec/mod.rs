@@ -51,6 +51,7 @@ mod copies;
 mod bulk_stores;
 mod definedness;
 mod undefined_words;
+mod unwritten;
 mod matrices;
 mod collective;
 mod barrier;

@@ -17,6 +17,7 @@ use ptx::pointers::{Pointer, pointers};
 use ptx::skeleton::{ADDRESSES, CONTROL, UNUSED, skeleton};
 use ptx::stores::{self, Step};
 use ptx::structs::Unwritten;
+use ptx::used_bits::UsedBits;
 
 /// The function being lowered.
 #[derive(Default)]
@@ -43,6 +44,8 @@ pub(super) struct Scope<'a> {
     pub(super) unwritten: HashMap<usize, Unwritten>,
     /// Registers that occur in one operand only: as a load's destination, they are never read.
     pub(super) named_once: HashSet<Reg>,
+    /// Bits of registers that the function uses.
+    pub(super) used_bits: UsedBits,
     /// Registers of `wgmma`.
     pub(super) fragments: Fragments,
 }
@@ -249,6 +252,7 @@ impl<'a> Lower<'a> {
         let unwritten = unwritten.into_iter();
         scope.unwritten = unwritten.map(|(at, may)| (place(at), may)).collect();
         scope.named_once = ptx::intent::named_once(body);
+        scope.used_bits = UsedBits::find(body);
         scope.registers = self.rows_of_registers(body);
         if f.entry {
             let mut at = 0u32;

@@ -139,6 +139,7 @@ impl<'a> Lower<'a> {
             unwritten: Unwritten::Hazard,
             read_only: i.opcode == "ldu" || m.has("nc"),
             used: u32::MAX,
+            counted: u32::MAX,
         })
     }
 
@@ -172,6 +173,7 @@ impl<'a> Lower<'a> {
                 .collect::<Lowered<Vec<_>>>()?,
             single => vec![self.data(single)?],
         };
+        mem.counted = self.counted_bytes(&i.operands[0], &mem);
         // The widest vector of PTX has 8 elements or 32 bytes.
         if mem.data.len() > 8 || mem.data.len() as u32 * mem.width > 32 {
             return Err(Fail::Unsupported("a vector of this size"));
@@ -188,6 +190,21 @@ impl<'a> Lower<'a> {
         let class = class_of(mem.at.area);
         self.push(Op::Load(Box::new(mem)), class);
         Ok(())
+    }
+
+    /// The bytes of a load whose values the function uses.
+    fn counted_bytes(&self, destination: &Operand<'_>, mem: &Mem) -> u32 {
+        let elements = match destination {
+            Operand::Vector(list) => list.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        let every = every_byte(mem.width);
+        let bytes = elements.iter().map(|element| match element {
+            Operand::Reg(r) => self.function.used_bits.bytes_of(*r, mem.width, mem.signed),
+            _ => every,
+        });
+        let places = bytes.zip((0..32).step_by(mem.width as usize));
+        places.fold(0, |all, (bytes, at)| all | bytes << at)
     }
 
     fn store(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {

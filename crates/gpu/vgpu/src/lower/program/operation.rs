@@ -29,6 +29,8 @@ pub(crate) struct Mem {
     pub(crate) read_only: bool,
     /// For loads: the used bytes; bit 0 is the first.
     pub(crate) used: u32,
+    /// For loads: the bytes of which the contents count; bit 0 is the first.
+    pub(crate) counted: u32,
 }
 
 /// Returns a mask of `bytes` bytes, one bit each.
