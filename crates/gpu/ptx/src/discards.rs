@@ -1,7 +1,8 @@
 //! Values that predicates may discard.
 //!
 //! `a && b(x)` in a source becomes a load of `x`, computations with it and one `and.pred`: where `a` is false,
-//! `x` is not read in terms of the source.
+//! `x` is not read in terms of the source. A merge of two lists loads the next element of one of them before
+//! it tests whether there is one: selections and branches decide whether the value counts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,11 +13,17 @@ use super::intent::destinations;
 const COMPUTING: &[&str] = &[
     "abs", "add", "and", "bfe", "bfind", "brev", "clz", "cnot", "copysign", "cos", "cvt", "div",
     "ex2", "fma", "lg2", "lop3", "mad", "mad24", "max", "min", "mov", "mul", "mul24", "neg", "not",
-    "or", "popc", "rcp", "rem", "rsqrt", "sad", "selp", "set", "setp", "shl", "shr", "sin", "slct",
-    "sqrt", "sub", "tanh", "testp", "xor",
+    "or", "popc", "rcp", "rem", "rsqrt", "sad", "selp", "set", "setp", "shfl", "shl", "shr", "sin",
+    "slct", "sqrt", "sub", "tanh", "testp", "xor",
 ];
 
-/// Registers whose values are only computed with until a predicate may discard the result.
+/// Opcodes whose guard, addresses and stored values are judged where they execute.
+const JUDGED: &[&str] = &[
+    "atom", "bar", "barrier", "bra", "exit", "ld", "ldu", "red", "ret", "st",
+];
+
+/// Registers whose values a predicate may discard, and whose other uses are all computations or judged where
+/// they execute.
 #[derive(Debug)]
 pub(crate) struct Discards {
     registers: HashSet<Reg>,
@@ -28,6 +35,8 @@ enum Use {
     Computes,
     /// A predicate may discard it.
     Discards,
+    /// It decides a branch, an address or the contents of memory: an undefined value is reported there.
+    Judged,
     Other,
 }
 
@@ -49,6 +58,7 @@ impl Discards {
                     }
                 }
                 Use::Discards => discarded.push(register),
+                Use::Judged => {}
                 Use::Other => used.push(register),
             }
         }
@@ -82,6 +92,10 @@ fn classify(i: &Instruction<'_>, value: Reg) -> Use {
     let has = |word: &str| i.modifiers.contains(&word);
     let packs = |o: &Operand<'_>| matches!(o, Operand::Vector(_));
     let sources = i.operands.get(1..).unwrap_or_default();
+    // Local memory may hold the arguments of a call.
+    if JUDGED.contains(&i.opcode) && !has("param") && !has("local") {
+        return Use::Judged;
+    }
     let carries = has("cc");
     // A packed value may have parts that are not used.
     let packs = sources.iter().any(packs) || i.opcode == "cvt" && sources.len() > 1;
@@ -92,6 +106,8 @@ fn classify(i: &Instruction<'_>, value: Reg) -> Use {
         return Use::Computes;
     }
     match (i.opcode, sources) {
+        // The other operands choose a lane.
+        ("shfl", [_, others @ ..]) if others.contains(&Operand::Reg(value)) => Use::Other,
         ("selp", [a, b, Operand::Reg(condition) | Operand::Not(condition)]) => {
             match a != b && *condition != value {
                 true => Use::Discards,

@@ -113,7 +113,7 @@ impl Cta<'_> {
         });
     }
 
-    /// Reports the deferred read of a thread on which a decision depends; returns `false` if there is none. The
+    /// Reports the deferred read of a thread, or of another lane, on which a decision depends; returns `false` if there is none. The
     /// load `origin` is that of one lane: another lane's value may come from another load.
     pub(super) fn report_deferred(&mut self, thread: usize, origin: u32) -> bool {
         let code = &self.context.program.code;
@@ -121,12 +121,19 @@ impl Cta<'_> {
             return false;
         }
         let number = thread as u32;
-        let others = self.deferred.range((number, 0)..=(number, u32::MAX));
+        let open = |keys: &mut dyn Iterator<Item = (u32, u32)>| {
+            keys.filter_map(|key| Some((key, self.deferred.get(&key)?.reported)))
+                .min_by_key(|(_, reported)| *reported)
+                .map(|(key, _)| key)
+        };
+        let own = self.deferred.range((number, 0)..=(number, u32::MAX));
+        let own: Vec<(u32, u32)> = own.map(|(key, _)| *key).collect();
+        // A shuffled value is that of another lane.
+        let warp = number / 32 * 32;
         let key = match self.deferred.contains_key(&(number, origin)) {
             true => Some((number, origin)),
-            false => others
-                .min_by_key(|(_, read)| read.reported)
-                .map(|(key, _)| *key),
+            false => open(&mut own.into_iter())
+                .or_else(|| open(&mut (warp..warp + 32).map(|lane| (lane, origin)))),
         };
         let Some((key, read)) = key.and_then(|key| Some((key, self.deferred.get_mut(&key)?)))
         else {
@@ -139,7 +146,7 @@ impl Cta<'_> {
         // The hazard is the load's, which has the source line of the read.
         let here = std::mem::replace(&mut self.pc, key.1);
         let detail = || read.detail.into_owned();
-        self.hazard(read.kind, thread, read.place, NONE, detail);
+        self.hazard(read.kind, key.0 as usize, read.place, NONE, detail);
         self.pc = here;
         true
     }
@@ -188,9 +195,12 @@ impl Cta<'_> {
             Some(_) => self.load_shadowed(w, m, mask),
             None => self.load(w, m, mask),
         }
+        if self.undefined_reads.is_empty() {
+            return;
+        }
         let program = self.context.program;
         let watch = program.watches.get(&self.pc).map(|watch| &watch.rule);
-        let (false, Some(Rule::Loaded(elements))) = (self.undefined_reads.is_empty(), watch) else {
+        let Some(Rule::Loaded(elements)) = watch else {
             return;
         };
         let starts = before.unwrap_or_else(|| starts(w));

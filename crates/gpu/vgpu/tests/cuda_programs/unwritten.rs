@@ -81,6 +81,22 @@ fn a_value_that_is_used_otherwise_is_read_by_its_load() {
 }
 
 #[test]
+fn a_value_counts_where_a_branch_does_not_bypass_its_use() {
+    // As a merge of two lists, of which one has no next element.
+    let merged = "ld.global.u32 %r4, [%rd2];\nmov.u32 %r6, 1;\n@!%p2 bra L;\n\
+                  setp.lt.u32 %p3, %r4, 9;\nselp.u32 %r6, 0, 1, %p3;\n\
+                  L:\nsetp.eq.u32 %p4, %r6, 0;\nselp.b32 %r5, %r4, 7, %p4;\n@%p4 bra M;\n\
+                  mov.u32 %r7, 3;\nM:\nst.global.u32 [%rd1], %r5;";
+    assert_eq!(unwritten(merged, 16), []);
+    assert_eq!(unwritten(merged, 20), [(16, 4)]);
+    let exchanged = merged.replace("@!%p2 bra L;", "").replace(
+        "selp.u32 %r6",
+        "shfl.sync.bfly.b32 %r7, %r4, 16, 31, -1;\nst.global.u32 [%rd1], %r7;\nselp.u32 %r6",
+    );
+    assert_eq!(unwritten(&exchanged, 0), [(16, 16)]);
+}
+
+#[test]
 fn a_comparison_counts_where_no_other_predicate_decides() {
     // As `%p2 && x < 9` of a source.
     let both = "ld.global.u32 %r4, [%rd2];\nadd.s32 %r5, %r4, 1;\nsetp.lt.u32 %p3, %r5, 10;\n\
@@ -136,6 +152,25 @@ fn elements_of_a_vector_are_judged_each() {
         assert_eq!(unwritten(&use_of("%r7"), 32), [], "{load}");
         assert_eq!(unwritten(&use_of("%r8"), 32), [(0, 32)], "{load}");
     }
+}
+
+#[test]
+fn padding_that_the_function_drops_is_not_read() {
+    // As a structure of a flag and seven bytes of padding that is copied word by word.
+    let flag = "st.global.u8 [%rd2+64], 1;\nld.global.u64 %rd4, [%rd2+64];\ncvt.u16.u64 %h1, %rd4;\n\
+                and.b16 %h2, %h1, 255;\nsetp.eq.s16 %p3, %h2, 0;\n@%p3 bra L;\n\
+                st.global.u32 [%rd1], 1;\nL:";
+    let flag = flag.replace("%rd2+64", "%rd5").replace(
+        "st.global.u8",
+        ".reg .b16 %h<4>;\nshl.b64 %rd5, %rd3, 1;\nadd.s64 %rd5, %rd5, %rd1;\nsub.s64 %rd5, %rd5, %rd3;\nst.global.u8",
+    );
+    assert_eq!(unwritten(&flag, 0), []);
+    assert_eq!(
+        unwritten(&flag.replace("%h1, 255", "%h1, 511"), 0),
+        [(0, 32)]
+    );
+    let unset = flag.replace("], 1;\nld.global.u64", "+1], 1;\nld.global.u64");
+    assert_eq!(unwritten(&unset, 0), [(0, 32)]);
 }
 
 #[test]
