@@ -92,6 +92,10 @@ impl Cta<'_> {
                         }
                     }
                 }
+                // Several readers share a stamp that names one of them.
+                _ if conflict.thread == thread && !conflict.in_flight => {
+                    "another thread of the same block".to_owned()
+                }
                 _ => {
                     let [x, y, z] = context.tid(conflict.thread);
                     format!("thread ({x}, {y}, {z}) of the same block")
