@@ -8,7 +8,7 @@ use vgpu::{BufferId, LaunchReport, Watch};
 
 use crate::device::{Device, Function};
 use crate::launches::Request;
-use crate::summary::{full_name, plain_name};
+use crate::names::{full_name, plain_name};
 
 /// Bytes of an address.
 const ADDRESS_BYTES: usize = 8;

@@ -12,10 +12,11 @@ use crate::images::Arrays;
 use crate::mappings::Mappings;
 use crate::memory::Allocations;
 use crate::modules::LoadedModule;
+use crate::names::{plain_name, shortened};
 use crate::pools::Pools;
 use crate::predicted::{PredictedTimes, Prediction};
 use crate::streams::Streams;
-use crate::summary::{Summary, plain_name};
+use crate::summary::Summary;
 
 /// First address and end of device memory: what [`GlobalMemory`] hands out.
 pub(crate) const ADDRESSES: std::ops::Range<u64> = 0x10_0000_0000..1 << 46;
@@ -50,6 +51,8 @@ pub(crate) struct Function {
     pub(crate) name: String,
     /// Name as in the source.
     pub(crate) plain_name: String,
+    /// Name in messages.
+    pub(crate) shown_name: String,
     pub(crate) info: FunctionInfo,
     /// Most dynamic shared memory, bytes.
     pub(crate) dynamic_limit: u64,
@@ -209,6 +212,7 @@ impl Device {
         self.functions.push(Function {
             module: number,
             name: name.to_owned(),
+            shown_name: shortened(&plain_name(name)),
             plain_name: plain_name(name),
             dynamic_limit: default.saturating_sub(info.static_shared_bytes),
             non_portable_cluster: false,

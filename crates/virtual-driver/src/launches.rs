@@ -95,7 +95,7 @@ impl Device {
         (cubin, predicted): (&[u8], Option<f64>),
         launch: &Launch,
     ) -> Result<(), Code> {
-        let name = &function.plain_name;
+        let name = &function.shown_name;
         self.summary.add_note(format!(
             "hazards of {name}: not checked (no PTX); faults are reported"
         ));
@@ -137,7 +137,7 @@ impl Device {
             let at = self.started.elapsed().as_secs_f64();
             report_line(&format!(
                 "{at:.0} s: {} took {seconds:.1} s on the host",
-                function.plain_name
+                function.shown_name
             ));
         }
     }
@@ -191,7 +191,7 @@ impl Device {
         self.summary.add_launch(&function.name, &counters, time_us);
         self.summary
             .add_note("--predict-only: no launch ran, results are not the program's".to_owned());
-        let name = format!("kernel {}", function.plain_name);
+        let name = format!("kernel {}", function.shown_name);
         self.order(request.stream, &name, time_us, Vec::new());
         Vec::new()
     }
@@ -235,7 +235,7 @@ impl Device {
         let accesses = self.accesses(report);
         self.order(
             request.stream,
-            &format!("kernel {}", function.plain_name),
+            &format!("kernel {}", function.shown_name),
             time_us,
             accesses,
         );
@@ -256,7 +256,7 @@ impl Device {
 
     /// Reports a launch that did not run, on standard error and in the summary.
     fn report_refusal(&mut self, function: &Function, why: &str) {
-        let note = format!("launch of {} refused: {why}", function.plain_name);
+        let note = format!("launch of {} refused: {why}", function.shown_name);
         if self.summary.add_note(note.clone()) {
             report_line(&note);
         }
@@ -267,7 +267,7 @@ impl Device {
         if self.summary.add_unsupported_launch(&function.name, why) {
             report_line(&format!(
                 "launch of {} did not run: {why}",
-                function.plain_name
+                function.shown_name
             ));
         }
     }
@@ -279,7 +279,7 @@ impl Device {
                 let limit = self.options.lane_budget.unwrap_or(0);
                 self.summary.add_note(format!(
                     "stopped in {}: more than {limit} lane instructions; see --max-work",
-                    function.plain_name
+                    function.shown_name
                 ));
                 return Some(errors::LAUNCH_TIMEOUT);
             }
@@ -309,7 +309,7 @@ impl Device {
             report_line(&format!(
                 "{} in {} at {place}: {}",
                 hazard.kind.name(),
-                function.plain_name,
+                function.shown_name,
                 hazard.detail
             ));
         }

@@ -90,7 +90,7 @@ impl Device {
             self.summary.add_note(format!(
                 "wgmma of {} is serialized: {serialized} of {products} products wait for the one before; see \
                  the messages C7510 and C7511 of ptxas",
-                function.plain_name
+                function.shown_name
             ));
         }
         let template = Launch {

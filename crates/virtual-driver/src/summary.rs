@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use vgpu::{Counters, Hazard};
 
+use crate::names::plain_name;
+
 /// Launches of one kernel.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct KernelSummary {
@@ -292,23 +294,6 @@ impl Summary {
         });
         self.time_us += other.time_us;
     }
-}
-
-/// The name of a kernel as in the source, without its parameters.
-pub(crate) fn plain_name(symbol: &str) -> String {
-    let options = cpp_demangle::DemangleOptions::new()
-        .no_params()
-        .no_return_type();
-    let parsed = cpp_demangle::Symbol::new(symbol).ok();
-    let name = parsed.and_then(|parsed| parsed.demangle_with_options(&options).ok());
-    name.unwrap_or_else(|| symbol.to_owned())
-}
-
-/// The name of a kernel with its template arguments and parameters.
-pub(crate) fn full_name(symbol: &str) -> String {
-    let parsed = cpp_demangle::Symbol::new(symbol).ok();
-    let name = parsed.and_then(|parsed| parsed.demangle().ok());
-    name.unwrap_or_else(|| symbol.to_owned())
 }
 
 /// One line for a launch's coordinates, such as `block (1,0,0), thread (31,0,0)`.

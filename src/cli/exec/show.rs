@@ -1,6 +1,6 @@
 //! The summary as text.
 
-use virtual_driver::{FoldedHazard, Summary};
+use virtual_driver::{FoldedHazard, Summary, shortened};
 
 /// Prints the summary on standard error.
 pub(super) fn print(summary: &Summary, device: &str, hazards_checked: bool) {
@@ -27,7 +27,7 @@ fn print_unsupported(summary: &Summary) {
         say!(
             "{} of {} did not run, so the results are not those of a GPU: {}",
             counted(launch.launches, "launch"),
-            launch.kernel,
+            shortened(&launch.kernel),
             launch.reason
         );
     }
@@ -39,7 +39,7 @@ fn print_kernels(summary: &Summary) {
         .iter()
         .map(|kernel| {
             [
-                kernel.name.clone(),
+                shortened(&kernel.name),
                 kernel.launches.to_string(),
                 kernel.blocks.to_string(),
                 count(kernel.lane_instructions),
@@ -132,7 +132,7 @@ fn headline(hazard: &FoldedHazard) -> String {
         text.push_str(&format!(" with {other}"));
     }
     if !hazard.kernel.is_empty() {
-        text.push_str(&format!(" in {}", hazard.kernel));
+        text.push_str(&format!(" in {}", shortened(&hazard.kernel)));
         let [bx, by, bz] = hazard.block;
         let [tx, ty, tz] = hazard.thread;
         text.push_str(&format!(
