@@ -119,11 +119,15 @@ impl Cta<'_> {
         if undefined == 0 {
             return;
         }
-        let sources = watch.sources().map(|n| n as usize);
-        let mut origins = sources
-            .filter(|n| w.undefined[*n] & undefined != 0)
-            .map(|n| w.origins[n]);
-        let known = origins.find(|origin| *origin != NONE);
+        let origin_in = |mask: u32| {
+            let sources = watch.sources().map(|n| n as usize);
+            sources
+                .filter(|n| w.undefined[*n] & mask != 0)
+                .map(|n| w.origins[n])
+                .find(|origin| *origin != NONE)
+        };
+        // A shuffled value is undefined in another lane than its source.
+        let known = origin_in(undefined).or_else(|| origin_in(u32::MAX));
         w.origins[register as usize] = known.unwrap_or(self.pc);
     }
 

@@ -11,7 +11,7 @@ fn kernel(body: &str) -> String {
         ".version 9.0\n.target sm_80\n.address_size 64\n\
          .visible .entry k(.param .u64 in, .param .u64 out, .param .u32 limit)\n{{\n\
          .reg .pred %p<9>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<9>;\n\
-         .shared .align 16 .b8 words[256];\n.local .align 4 .b8 mine[8];\n\
+         .shared .align 16 .b8 words[256];\n.local .align 8 .b8 mine[8];\n\
          mov.u32 %r1, %tid.x;\nld.param.u32 %r3, [limit];\n\
          ld.param.u64 %rd1, [out];\nld.param.u64 %rd2, [in];\n\
          mul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd1, %rd1, %rd3;\nadd.s64 %rd2, %rd2, %rd3;\n\
@@ -156,21 +156,21 @@ fn elements_of_a_vector_are_judged_each() {
 
 #[test]
 fn padding_that_the_function_drops_is_not_read() {
-    // As a structure of a flag and seven bytes of padding that is copied word by word.
-    let flag = "st.global.u8 [%rd2+64], 1;\nld.global.u64 %rd4, [%rd2+64];\ncvt.u16.u64 %h1, %rd4;\n\
-                and.b16 %h2, %h1, 255;\nsetp.eq.s16 %p3, %h2, 0;\n@%p3 bra L;\n\
-                st.global.u32 [%rd1], 1;\nL:";
-    let flag = flag.replace("%rd2+64", "%rd5").replace(
-        "st.global.u8",
-        ".reg .b16 %h<4>;\nshl.b64 %rd5, %rd3, 1;\nadd.s64 %rd5, %rd5, %rd1;\nsub.s64 %rd5, %rd5, %rd3;\nst.global.u8",
-    );
-    assert_eq!(unwritten(&flag, 0), []);
-    assert_eq!(
-        unwritten(&flag.replace("%h1, 255", "%h1, 511"), 0),
-        [(0, 32)]
-    );
-    let unset = flag.replace("], 1;\nld.global.u64", "+1], 1;\nld.global.u64");
-    assert_eq!(unwritten(&unset, 0), [(0, 32)]);
+    // As a structure of a flag and padding that is copied word by word.
+    let shared = "mad.lo.u32 %r5, %r1, 4, %r2;\nst.shared.u8 [%r5], 1;\nld.shared.u64 %rd4, [%r5];\n\
+                  cvt.u32.u64 %r6, %rd4;\nand.b32 %r7, %r6, 255;\nst.global.u32 [%rd1], %r7;";
+    let global = "st.global.u8 [%rd1], 1;\nld.global.u32 %r6, [%rd1];\nand.b32 %r7, %r6, 255;\n\
+                  st.global.u32 [%rd1], %r7;";
+    let local = "st.local.u8 [mine], 1;\nld.local.u64 %rd4, [mine];\n\
+                 bfe.u64 %rd5, %rd4, 0, 8;\nst.global.u32 [%rd1], %rd5;";
+    for flag in [shared, global] {
+        assert_eq!(unwritten(flag, 0), []);
+        assert_eq!(unwritten(&flag.replace(", 255", ", 511"), 0), [(0, 32)]);
+        let unset = flag.replacen("], 1", "+1], 1", 1);
+        assert_eq!(unwritten(&unset, 0), [(0, 32)]);
+    }
+    assert_eq!(unwritten(&local, 0), []);
+    assert_eq!(unwritten(&local.replace("0, 8;", "0, 9;"), 0), [(0, 32)]);
 }
 
 #[test]
