@@ -169,7 +169,7 @@ fn padding_that_the_function_drops_is_not_read() {
         let unset = flag.replacen("], 1", "+1], 1", 1);
         assert_eq!(unwritten(&unset, 0), [(0, 32)]);
     }
-    assert_eq!(unwritten(&local, 0), []);
+    assert_eq!(unwritten(local, 0), []);
     assert_eq!(unwritten(&local.replace("0, 8;", "0, 9;"), 0), [(0, 32)]);
 }
 
