@@ -9,8 +9,7 @@ use gpu_arithmetic::{Lanes, Round, layout};
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {
     match i.opcode {
-        "QMMA" | "OMMA" if i.has("SF") => scaled_product(i),
-        "HMMA" | "IMMA" | "QMMA" => product(i),
+        "HMMA" | "IMMA" | "QMMA" | "OMMA" => product(i),
         "DMMA" => double_product(i),
         "MOVM" => transposed(i),
         _ => None,
@@ -105,9 +104,14 @@ fn product(i: &Instruction) -> Option<Run> {
     let counts = mma.registers()?;
     let form = Form::new(i, true)?;
     let d = form.dest?;
-    let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
+    let [a, b, c] = form.first_three()?;
+    let scales = match i.has("SF") {
+        true => Some(Scales::new(i, &form)?),
+        false => None,
+    };
     let plain = |s: &Source| matches!(s.from, Origin::Row(_) | Origin::Value(0));
-    if ![a, b, c].iter().all(plain) || counts.a > 8 || form.sources.len() > 3 {
+    let most = if scales.is_some() { 6 } else { 3 };
+    if ![a, b, c].iter().all(plain) || counts.a > 8 || form.sources.len() > most {
         return None;
     }
     Some(Box::new(move |r, mask| {
@@ -120,60 +124,56 @@ fn product(i: &Instruction) -> Option<Run> {
         let b: Vec<&Lanes> = b.iter().take(counts.b).collect();
         let c: Vec<&Lanes> = c.iter().take(counts.c).collect();
         let mut out = [[0; 32]; 8];
-        mma.run(&a, &b, &c, &mut out[..counts.d]);
+        match &scales {
+            None => mma.run(&a, &b, &c, &mut out[..counts.d]),
+            Some(scales) => scales.run(r, &mma, [&a, &b, &c], &mut out[..counts.d]),
+        }
         for (n, row) in (0u8..).zip(out.iter().take(counts.d)) {
             r.set(d.next(n), mask, row);
         }
     }))
 }
 
-/// Lowers a product with scales: after the accumulators the registers of the scales of A and of B, and a
-/// uniform register that selects among them, as ptxas packs it: byte and thread of A (bits 0 and 2), of B
-/// (3 and 5).
-fn scaled_product(i: &Instruction) -> Option<Run> {
-    let mma = form_of(i)?;
-    let counts = mma.registers()?;
-    let form = Form::new(i, true)?;
-    let d = form.dest?;
-    let [a, b, c] = form.first_three()?;
-    let (scale_a, scale_b, selector) = (form.source(3)?, form.source(4)?, form.source(5)?);
-    let blocks = match (i.opcode, i.has("4X")) {
-        ("QMMA", _) => 1,
-        (_, false) => 2,
-        (_, true) => 4,
-    };
-    let scales = BlockScales {
-        blocks,
-        fractions: i.has("UE4M3"),
-    };
-    Some(Box::new(move |r, mask| {
-        let operands = [(a, counts.a), (b, counts.b), (c, counts.c)];
-        let operands = operands.map(|(source, count)| registers(r, &source, count));
-        let [a, b, c]: [Vec<&Lanes>; 3] = [
-            operands[0].iter().take(counts.a).collect(),
-            operands[1].iter().take(counts.b).collect(),
-            operands[2].iter().take(counts.c).collect(),
-        ];
-        let (of_a, of_b) = (r.int(&scale_a), r.int(&scale_b));
-        let selector = r.int(&selector)[0];
-        let named = [
-            ScaleOperand {
-                words: &of_a,
-                byte: selector & 3,
-                thread: selector >> 2 & 1,
+/// Scales of A and B: after the accumulators their registers, and a uniform register that selects among them.
+struct Scales {
+    form: BlockScales,
+    words: [Source; 2],
+    selector: Source,
+}
+
+impl Scales {
+    fn new(i: &Instruction, form: &Form) -> Option<Scales> {
+        let blocks = match (i.opcode, i.has("4X")) {
+            ("QMMA", _) => 1,
+            (_, false) => 2,
+            (_, true) => 4,
+        };
+        Some(Scales {
+            form: BlockScales {
+                blocks,
+                fractions: i.has("UE4M3"),
             },
-            ScaleOperand {
-                words: &of_b,
-                byte: selector >> 3 & 3,
-                thread: selector >> 5 & 3,
-            },
+            words: [form.source(3)?, form.source(4)?],
+            selector: form.source(5)?,
+        })
+    }
+
+    /// Computes a product. The selector has, as ptxas packs it, byte and thread of A (from bits 0 and 2 on) and
+    /// of B (from 3 and 5).
+    fn run(&self, r: &Registers, mma: &Mma, operands: [&[&Lanes]; 3], out: &mut [Lanes]) {
+        let [of_a, of_b] = self.words.map(|source| r.int(&source));
+        let selector = r.int(&self.selector)[0];
+        let operand = |words, byte: u32, thread: u32| ScaleOperand {
+            words,
+            byte: byte & 3,
+            thread: thread & 3,
+        };
+        let scales = [
+            operand(&of_a, selector, selector >> 2 & 1),
+            operand(&of_b, selector >> 3, selector >> 5),
         ];
-        let mut out = [[0; 32]; 8];
-        scales.run(&mma, [&a, &b, &c], &mut out[..counts.d], named);
-        for (n, row) in (0u8..).zip(out.iter().take(counts.d)) {
-            r.set(d.next(n), mask, row);
-        }
-    }))
+        self.form.run(mma, operands, out, scales);
+    }
 }
 
 fn double_product(i: &Instruction) -> Option<Run> {
