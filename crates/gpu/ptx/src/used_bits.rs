@@ -37,7 +37,7 @@ impl UsedBits {
     /// Returns the used bytes of an element of a load, bit 0 for the first; all of them for a register that
     /// nothing uses.
     pub fn bytes_of(&self, reg: Reg, width: u32, signed: bool) -> u32 {
-        let bits = self.of(reg);
+        let bits = self.register_bits(reg);
         let every = u32::MAX >> (32 - width.clamp(1, 32));
         if bits == 0 || width > 8 {
             return every;
@@ -48,14 +48,14 @@ impl UsedBits {
         low | u32::from(extended) << (width - 1)
     }
 
-    fn of(&self, reg: Reg) -> u64 {
+    fn register_bits(&self, reg: Reg) -> u64 {
         self.0.get(reg.0 as usize).copied().unwrap_or(u64::MAX)
     }
 
-    fn of_result(&self, operand: &Operand<'_>) -> u64 {
+    fn result_bits(&self, operand: &Operand<'_>) -> u64 {
         match operand {
-            Operand::Reg(reg) => self.of(*reg),
-            Operand::Pair(first, _) => self.of_result(first),
+            Operand::Reg(reg) => self.register_bits(*reg),
+            Operand::Pair(first, _) => self.result_bits(first),
             Operand::Sink => 0,
             _ => u64::MAX,
         }
@@ -76,18 +76,18 @@ impl UsedBits {
         let has = |word: &str| i.modifiers.contains(&word);
         let ty = Type::parse(i.modifiers.last()?)?;
         let every = low_bits(8 * ty.bytes());
-        let result = self.of_result(i.operands.first()?) & every;
+        let result = self.result_bits(i.operands.first()?) & every;
         match (i.opcode, i.operands.as_slice()) {
             ("mov", [to, Operand::Vector(parts)]) => {
                 let width = 8 * ty.bytes() / parts.len().max(1) as u32;
                 for (part, at) in parts.iter().zip((0..).step_by(width.max(1) as usize)) {
-                    need(part, self.of_result(to) >> at & low_bits(width), out);
+                    need(part, self.result_bits(to) >> at & low_bits(width), out);
                 }
             }
             ("mov", [Operand::Vector(parts), from]) => {
                 let width = 8 * ty.bytes() / parts.len().max(1) as u32;
                 let parts = parts.iter().zip((0..).step_by(width.max(1) as usize));
-                let bits = parts.map(|(part, at)| (self.of_result(part) & low_bits(width)) << at);
+                let bits = parts.map(|(part, at)| (self.result_bits(part) & low_bits(width)) << at);
                 need(from, bits.fold(0, |all, bits| all | bits), out);
             }
             ("mov" | "not", [_, from]) if ty != Type::Pred => need(from, result, out),
@@ -158,7 +158,7 @@ impl UsedBits {
         if !is_integer(into) || !is_integer(source) {
             return None;
         }
-        let result = self.of_result(to);
+        let result = self.result_bits(to);
         // A result is extended to the width of its register by its own type.
         let kept = source.bytes().min(into.bytes()) * 8;
         let narrow = if source.bytes() <= into.bytes() {

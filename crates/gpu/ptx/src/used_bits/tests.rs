@@ -13,7 +13,7 @@ fn bits(code: &str) -> u64 {
     let Some(Operand::Reg(loaded)) = load.and_then(|i| i.operands.first()) else {
         panic!("no load");
     };
-    UsedBits::find(body).of(*loaded)
+    UsedBits::find(body).register_bits(*loaded)
 }
 
 /// Used bits of a loaded double word of which `%h1` is stored after the code.
