@@ -81,21 +81,25 @@ impl MatrixRows {
         match self {
             MatrixRows::Halves => ldmatrix(rows, false),
             MatrixRows::TransposedHalves => ldmatrix(rows, true),
-            MatrixRows::Packed6 => ldmatrix(&rows.map(|row| unpack(row, 6)), false),
-            MatrixRows::Packed4 => ldmatrix(&rows.map(|row| unpack(row, 4)), false),
+            MatrixRows::Packed6 => ldmatrix(&rows.map(|row| widen(&row, 6)), false),
+            MatrixRows::Packed4 => ldmatrix(&rows.map(|row| widen(&row, 4)), false),
         }
     }
 }
 
-/// Puts each of the 16 first elements of `bits` bits into a byte.
-fn unpack(row: [u32; 4], bits: u32) -> [u32; 4] {
-    let packed = row.iter().rev();
-    let packed = packed.fold(0u128, |all, word| all << 32 | u128::from(*word));
-    let code = |n: u32| (packed >> (n * bits)) as u32 & ((1 << bits) - 1);
+/// Puts each packed element into a byte.
+fn widen(row: &[u32; 4], bits: u32) -> [u32; 4] {
+    let codes = packed_codes(row, bits);
     std::array::from_fn(|word| {
-        let codes = (0..4).map(|byte| code(4 * word as u32 + byte) << (8 * byte));
-        codes.fold(0, |all, code| all | code)
+        u32::from_le_bytes(std::array::from_fn(|byte| codes[4 * word + byte]))
     })
+}
+
+/// Returns the 16 elements of `bits` bits, at most 8, that are packed at the start of 16 bytes.
+pub fn packed_codes(words: &[u32; 4], bits: u32) -> [u8; 16] {
+    let packed = words.iter().rev();
+    let packed = packed.fold(0u128, |all, word| all << 32 | u128::from(*word));
+    std::array::from_fn(|n| (packed >> (n as u32 * bits) & ((1 << bits) - 1)) as u8)
 }
 
 /// `ldmatrix…b16`: one destination register from the eight rows of one 8×8 matrix.

@@ -7,8 +7,8 @@ mod cells;
 pub use cells::{CELLS, Extent, Fill, ProductRow, Scales, Target, TensorAddress, cell};
 
 use crate::warpgroup::Step;
-use gpu_arithmetic::half;
 use gpu_arithmetic::small::{self, Small};
+use gpu_arithmetic::{half, layout};
 
 /// Lanes of the tensor memory of a block.
 pub const LANES: u32 = 128;
@@ -109,10 +109,8 @@ impl Element {
             }
             Element::Small(format) => {
                 let bits = if format == Small::E2m1 { 4 } else { 6 };
-                for chunk in step.chunks_exact(4) {
-                    let packed = chunk.iter().rev();
-                    let packed = packed.fold(0u128, |all, word| all << 32 | u128::from(*word));
-                    let codes = (0..16).map(|n| (packed >> (n * bits)) as u8 & ((1 << bits) - 1));
+                for words in step.as_chunks::<4>().0 {
+                    let codes = layout::packed_codes(words, bits);
                     values.extend(codes.map(|code| small::to_f32(format, code)));
                 }
             }

@@ -11,7 +11,6 @@ use crate::hazard::HazardKind;
 use crate::hazard::report::Location;
 use crate::lower::program::{Inst, NONE, Op, TensorMemoryOp, WarpOp};
 use crate::lower::{FRAGMENT, JOIN, WATCHED};
-use gpu_arithmetic::layout::MatrixRows;
 use gpu_arithmetic::single;
 use ptx::skeleton::{ADDRESSES, UNUSED};
 
@@ -201,12 +200,9 @@ fn execute(
             data,
         } => {
             let data = &data[..usize::from(*count)];
-            match (&w.shadows, rows) {
-                (Some(_), MatrixRows::Halves) => cta.ldmatrix_shadowed(w, at, false, data),
-                (Some(_), MatrixRows::TransposedHalves) => {
-                    cta.ldmatrix_shadowed(w, at, true, data);
-                }
-                _ => cta.ldmatrix(w, at, *rows, data),
+            match w.shadows {
+                None => cta.ldmatrix(w, at, *rows, data),
+                Some(_) => cta.ldmatrix_shadowed(w, at, *rows, data),
             }
         }
         Op::StMatrix {

@@ -113,8 +113,8 @@ impl Cta<'_> {
         });
     }
 
-    /// Reports the deferred read of a thread, or of another lane, on which a decision depends; returns `false` if there is none. The
-    /// load `origin` is that of one lane: another lane's value may come from another load.
+    /// Reports the deferred read of a thread, or of another lane, on which a decision depends; returns `false` if
+    /// there is none. The load `origin` is that of one lane: another lane's value may come from another load.
     pub(super) fn report_deferred(&mut self, thread: usize, origin: u32) -> bool {
         let code = &self.context.program.code;
         if !code.get(origin as usize).is_some_and(is_deferred) {

@@ -205,16 +205,17 @@ impl Cta<'_> {
         &mut self,
         w: &mut Warp,
         at: &Address,
-        trans: bool,
+        rows: MatrixRows,
         data: &[u32],
     ) {
         // Addresses before the load, which may overwrite their register.
         let places: Vec<Place> = (0..32).map(|lane| Place::new(w, at, lane)).collect();
-        let rows = match trans {
-            true => MatrixRows::TransposedHalves,
-            false => MatrixRows::Halves,
-        };
         self.ldmatrix(w, at, rows, data);
+        let trans = match rows {
+            MatrixRows::Halves => false,
+            MatrixRows::TransposedHalves => true,
+            MatrixRows::Packed6 | MatrixRows::Packed4 => return,
+        };
         for (matrix, row) in data.iter().enumerate() {
             for lane in lanes(w.alive) {
                 let (g, t) = (lane / 4, lane % 4);
