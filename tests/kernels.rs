@@ -4,6 +4,8 @@
 //! Every space in `search_spaces/` takes part by being there. `TUNER_KERNELS_SAMPLE=N` draws N
 //! pairs of each full space instead, `TUNER_KERNELS_SEED=S` others (the nightly form).
 
+mod broken;
+mod tensor_memory;
 mod warp_group;
 
 use crate::program::{root, tuner};

@@ -90,13 +90,18 @@ fn the_templates_compile_with_nvcc() {
         ("conv2d_f32", 0),
         ("gemm_f16", 0),
         ("gemm_f16", 1),
+        ("gemm_f16", 3),
         ("gemm_f32", 0),
         ("layernorm", 0),
         ("reduce_sum", 0),
         ("softmax", 0),
     ] {
         let mut nvcc = Command::new(toolkit().join("bin/nvcc"));
-        nvcc.args("-std=c++17 -arch=sm_90a -cubin -o kernel.cubin".split(' '));
+        nvcc.args("-std=c++17 -cubin -o kernel.cubin".split(' '));
+        nvcc.arg(match (kernel, core) {
+            ("gemm_f16", 3) => "-arch=sm_100a",
+            _ => "-arch=sm_90a",
+        });
         nvcc.arg(format!("-DCORE={core}"));
         nvcc.arg(root().join(format!("templates/{kernel}/kernel.cu")));
         succeeds(nvcc.current_dir(folder.path()));

@@ -12,8 +12,9 @@
 //     |tile|   |     |     |         result does not depend on timing.
 //     +----+   +-----+-----+
 //
-// With CORE 1 and 2 a warp group, four warps, owns WM x WN and multiplies by wgmma: warpgroup.cuh. With CORE 2
-// the copy engine loads and stores tiles, for clusters of blocks: tensor_copies.cuh.
+// With CORE 1 and 2 a warp group, four warps, owns WM x WN and multiplies by wgmma: warpgroup.cuh. With CORE 2 and 3
+// the copy engine loads and stores tiles, for clusters of blocks: tensor_copies.cuh. With CORE 3 one thread multiplies by
+// tcgen05, WM x BN at once, and a warp group stores the sums in parts of WM x WN: tensor_memory.cuh.
 //
 // M, N and K are arguments, so that one compilation serves all that are ALIGNED alike. Any sizes: what
 // lies outside is read as zero. Fragment layouts are those of the PTX ISA.
@@ -28,7 +29,7 @@
 
 // ---- Parameters ----
 #ifndef CORE
-#define CORE 0              // 0: mma.sync, 1: wgmma of warp groups, 2: the same with tensor maps (both sm_90a only)
+#define CORE 0              // 0: mma.sync, 1: wgmma of warp groups, 2: the same with tensor maps (both sm_90a only), 3: tcgen05 (sm_100a only)
 #endif
 #ifndef BM
 #define BM 128              // Rows of C a block
@@ -40,10 +41,10 @@
 #define BK 32               // Step along K: 16, 32, 64
 #endif
 #ifndef WM
-#define WM 64               // Rows of C a warp, with CORE > 0 a warp group
+#define WM 64               // Rows of C a warp, with CORE > 0 a warp group; with CORE 3 also those of a product
 #endif
 #ifndef WN
-#define WN 64               // Columns of C a warp, with CORE > 0 a warp group
+#define WN 64               // Columns of C a warp, with CORE > 0 a warp group; with CORE 3 at once
 #endif
 #ifndef STAGES
 #define STAGES 3            // Steps in shared memory
@@ -91,13 +92,13 @@
 #define MIN_BLOCKS 0        // Blocks a multiprocessor asked of the register allocator; 0: no wish
 #endif
 #ifndef WG_PENDING
-#define WG_PENDING 0        // CORE > 0: steps whose products are still running when the next step begins: 0, 1
+#define WG_PENDING 0        // CORE 1, 2: steps whose products are still running when the next step begins: 0, 1
 #endif
 #ifndef CLUSTER
-#define CLUSTER 1           // CORE 2: blocks that share copies: 1, 2, 4
+#define CLUSTER 1           // CORE 2: blocks that share copies: 1, 2, 4; CORE 3: blocks that multiply together: 1, 2
 #endif
 #ifndef MULTICAST
-#define MULTICAST 0         // CORE 2: they share tiles of 0: A, 1: B
+#define MULTICAST 0         // They share tiles of 0: A, 1: B (with CORE 3 always B)
 #endif
 
 // ---- Derived ----
@@ -105,31 +106,33 @@
 constexpr int kUnroll = UNROLL_K;
 #define WARPS_M (BM / WM)                           // Warps, or warp groups, along M
 #define WARPS_N (BN / WN)                           // Warps, or warp groups, along N
-#define WARP_COUNT (WARPS_M * WARPS_N * (CORE ? 4 : 1))  // Warps that multiply
-#define THREAD_COUNT (32 * (WARP_COUNT + (CORE == 2)))   // Threads a block
+#define WARP_COUNT (CORE == 3 ? 4 : WARPS_M * WARPS_N * (CORE ? 4 : 1))    // Warps that have sums and store them
+#define THREAD_COUNT (32 * (WARP_COUNT + (CORE > 1 ? CORE - 1 : 0)))        // Threads a block
+#define PAIR (CORE == 3 ? CLUSTER : 1)              // Blocks that multiply together, each with its part of B
 #define SPAN_M (BM * (MULTICAST == 1 ? CLUSTER : 1))      // Rows of C a cluster
 #define SPAN_N (BN * (MULTICAST == 0 ? CLUSTER : 1))
-#define MT_ROWS (CORE ? 64 : 16)                    // Rows from a warp's mma tile to its next along M
-#define MT (WM / MT_ROWS)                           // mma tiles of a warp along M, 16 rows each
+#define WGMMA (CORE == 1 || CORE == 2)
+#define MT_ROWS (WGMMA ? 64 : 16)                   // Rows from a warp's mma tile to its next along M
+#define MT (WM / (CORE ? 64 : 16))                  // mma tiles of a warp along M, 16 rows each
 #define WARP_ROWS (16 * MT)                         // Rows of C whose sums a warp has
 #define NT (WN / 8)                                 // mma tiles of a warp along N
 #define A_LD (BK + PAD)                             // Halves from one shared row of A to the next
 #if CORE
-#define B_LD (WN % 64 == 0 ? 64 : WN % 32 == 0 ? 32 : 16)   // A panel of B: rows as wide as a swizzle of wgmma
+#define B_LD (WN % 64 == 0 ? 64 : WN % 32 == 0 ? 32 : 16)   // A panel of B: rows as wide as a swizzle
 #else
 #define B_LD (BN + PAD)
 #endif
 #define A_BYTES (2 * BM * A_LD)                     // One step of A
-#define B_BYTES (2 * BK * (BN + PAD))
+#define B_BYTES (2 * BK * (BN + PAD) / PAIR)
 #define STAGE_BYTES (A_BYTES + B_BYTES)
 #define C_LD (WN + 8)                               // Halves from one staged row of C to the next
 
 static_assert(BM % WM == 0 && BN % WN == 0, "whole warp tiles fill the block's tile");
 static_assert(WM % 16 == 0 && WN % 16 == 0 && BK % 16 == 0, "mma tiles are 16 x 8 x 16, and B is loaded 16 columns at once");
-static_assert(!CORE || WM % 64 == 0, "wgmma has 64 rows");
-static_assert(!CORE || SWIZZLE, "wgmma reads swizzled tiles");
-static_assert(!WG_PENDING || (CORE && STAGES >= 3), "copies need a stage that no product reads");
-static_assert(CORE == 2 || CLUSTER == 1, "only tensor maps copy to several blocks");
+static_assert(!CORE || WM % 64 == 0, "wgmma has 64 rows, tcgen05 64 or 128");
+static_assert(!CORE || SWIZZLE, "wgmma and tcgen05 read swizzled tiles");
+static_assert(!WG_PENDING || (WGMMA && STAGES >= 3), "copies need a stage that no product reads");
+static_assert(CORE >= 2 || CLUSTER == 1, "only tensor maps copy to several blocks");
 static_assert(WARP_COUNT <= 32, "a block has at most 1024 threads");
 static_assert(!(SWIZZLE && PAD), "swizzle or padding, not both");
 static_assert(EPILOGUE == 0 || SPLIT_K == 1, "partial results are stored as float32 directly");
@@ -146,7 +149,7 @@ typedef unsigned long long u64;
 #define ELEMENT "f16"
 #endif
 
-// The swizzles of wgmma are functions of the address: 128 bytes repeat after 1024.
+// The swizzles of wgmma and tcgen05 are functions of the address: 128 bytes repeat after 1024.
 extern __shared__ __align__(CORE ? 1024 : 128) unsigned char shared_memory[];
 
 // Two floats rounded to a pair of elements; `low` goes to the lower address.
@@ -315,9 +318,13 @@ __device__ __forceinline__ void issue(u32 base, const u16* a, const u16* b, cons
 // ---- The sums of a part of a tile: `accumulate` ----
 
 #if CORE
-#include "warpgroup.cuh"
-#if CORE == 2
+#if CORE > 1
 #include "tensor_copies.cuh"
+#endif
+#if CORE == 3
+#include "tensor_memory.cuh"
+#else
+#include "warpgroup.cuh"
 #endif
 #else
 struct Fragments {
@@ -531,7 +538,7 @@ __device__ __forceinline__ Part part_of_warp() {
     const int number = CORE ? __shfl_sync(0xffffffffu, part.warp / 4, 0) : part.warp;
     part.m = number / WARPS_N * WM;
     part.n = number % WARPS_N * WN;
-    part.first = part.m + (CORE ? part.warp % 4 * 16 : 0);
+    part.first = part.m + (WGMMA ? part.warp % 4 * 16 : CORE ? part.warp % 4 * WARP_ROWS : 0);
     return part;
 }
 
@@ -585,6 +592,16 @@ gemm(const u16* __restrict__ a, const u16* __restrict__ b, u16* __restrict__ c, 
     }
 }
 #else
+// Stores the sums of a warp by tensor copies or by the warp itself.
+__device__ __forceinline__ void store_mapped(const float (&c)[MT][NT][4], const Sizes& size, const Work& work, const Part& part,
+                                             const CUtensorMap& c_map, u16* out, float* partial, u32 base) {
+    if (EPILOGUE == 1)
+        store_panels(c, c_map, base + STAGING_AT + part.warp * (PANELS_IN_FLIGHT * PANEL_BYTES), work.row0 + part.first,
+                     work.column0 + part.n, part.lane);
+    else
+        store_sums(c, size, work, part, out, partial, 0);
+}
+
 extern "C" __global__ void BOUNDS
 gemm_mapped(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map, const __grid_constant__ CUtensorMap c_map,
             u16* __restrict__ c, float* __restrict__ partial, int M, int N, int K) {
@@ -592,30 +609,56 @@ gemm_mapped(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ C
     const int units = size.tiles_m() * size.tiles_n() * SPLIT_K;    // Units of work
     const u32 base = (u32)__cvta_generic_to_shared(shared_memory), rank = rank_in_cluster();
     const int first = blockIdx.x / CLUSTER, step = PERSISTENT ? gridDim.x / CLUSTER : units;
-    if (threadIdx.x == 0) init_ring(base);
-    cluster_barrier();
+    if (threadIdx.x == 0) init_barriers(base);
     Place place = {base, 0, 0};
-    const Part part = part_of_warp();
+    Part part = part_of_warp();
+#if CORE == 2
+    cluster_barrier();
+#else
+    SumsPlace sums_place = {base, 0, 0};
+    const u32 memory = begin_tensor_memory(base, part.warp == WARP_COUNT + 1);
+#endif
     if (part.warp == WARP_COUNT) {
-        if (part.lane == 0)
+        if (elected())
             for (int unit = first; unit < units; unit += step) copy_steps(place, work_of(unit, rank, size), a_map, b_map, rank);
+#if CORE == 3
+    } else if (part.warp == WARP_COUNT + 1) {
+        if (rank == 0 && elected())
+            for (int unit = first; unit < units; unit += step) multiply_steps(place, sums_place, work_of(unit, rank, size), memory);
+#endif
     } else {
         for (int unit = first; unit < units; unit += step) {
             const Work work = work_of(unit, rank, size);
+#if CORE == 2
             float sums[MT][NT][4];
             clear(sums);
             accumulate(sums, place, work, part.m, part.n, part.lane);
-            if (EPILOGUE == 1)
-                store_panels(sums, c_map, base + STAGING_AT + part.warp * (PANELS_IN_FLIGHT * PANEL_BYTES), work.row0 + part.first,
-                             work.column0 + part.n, part.lane);
-            else
-                store_sums(sums, size, work, part, c, partial, 0);
+            store_mapped(sums, size, work, part, c_map, c, partial, base);
+#else
+            wait_for_sums(sums_place);
+#pragma unroll 1
+            for (int at = 0; at < SET_COLUMNS; at += WN) {
+                part.n = at % BN;
+                part.first = at / BN * WM + part.warp * WARP_ROWS;
+                float sums[MT][NT][4];
+                // Without steps nothing was multiplied.
+                if (SPLIT_K > 1 && work.count == 0) clear(sums);
+                else load_sums(sums, memory + sums_place.slot * SET_COLUMNS + at, part.warp);
+                if (at + WN == SET_COLUMNS) release_sums(sums_place, part.lane);
+                store_mapped(sums, size, work, part, c_map, c, partial, base);
+            }
+            sums_place.advance();
+#endif
         }
         if (EPILOGUE == 1 && part.lane == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
     // A block of a cluster stays while others arrive at its mbarriers.
     __syncwarp();
+#if CORE == 3
+    end_tensor_memory(memory, part.warp == WARP_COUNT + 1);
+#else
     if (CLUSTER > 1) cluster_barrier();
+#endif
 }
 #endif
 

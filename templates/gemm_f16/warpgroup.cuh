@@ -70,4 +70,38 @@ __device__ __forceinline__ void accumulate(float (&c)[MT][NT][4], const Sizes& s
     if (WG_PENDING) wait_products<0>();
     pin_all(c);
 }
+#else
+// Before any use of a mbarrier; a barrier of the cluster must follow. One thread.
+__device__ __forceinline__ void init_barriers(u32 base) {
+    Place::init(base, 1, CLUSTER * WARP_COUNT);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// This warp no longer reads a stage: told to all blocks that copy into it. Nothing was written.
+__device__ __forceinline__ void release(const Place& place, int lane) {
+    if (lane < CLUSTER) arrive_at(place.empty(), lane);
+}
+
+// Adds the product of all steps of a unit to `c`, for the part at (m, n).
+__device__ __forceinline__ void accumulate(float (&c)[MT][NT][4], Place& place, const Work& work, int m, int n, int lane) {
+    Place before = place;
+    pin_all(c);
+#pragma unroll kUnroll
+    for (int i = 0; i < work.count; ++i, place.advance()) {
+        mbarrier_wait(place.full(), place.parity);
+        start_products(c, stage_of(place), m, n);
+        wait_products<WG_PENDING>();
+        if (WG_PENDING == 0) {
+            release(place, lane);
+        } else if (i > 0) {
+            release(before, lane);
+            before.advance();
+        }
+    }
+    if (WG_PENDING) {
+        wait_products<0>();
+        if (work.count > 0) release(before, lane);
+    }
+    pin_all(c);
+}
 #endif

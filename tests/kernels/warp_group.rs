@@ -1,9 +1,8 @@
 //! The warp-group cores of gemm_f16 and gemm_bf16 (`CORE=1`, `CORE=2`) and of attention_f16 and attention_bf16
 //! (`CORE=3`): their results, and the hazards of a core that lacks one of its fences, waits or barriers.
 
+use crate::kernels::broken::{Fault, Subject};
 use crate::kernels::failures;
-use crate::program::{root, tuner};
-use std::fs;
 
 /// All swizzles, epilogues and ways to fill the device, one to four warp groups, and products that cross steps.
 const PRODUCTS: [&str; 8] = [
@@ -61,71 +60,11 @@ fn the_warp_group_core_is_right_and_free_of_hazards() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Checks a copy of a kernel in whose file `correct` is replaced by `broken`.
-fn check_broken(
-    kernel: &str,
-    problem: &str,
-    file: &str,
-    (correct, broken): (&str, &str),
-    configuration: &str,
-) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let own = ["kernel.cu", "warpgroup.cuh", "tensor_copies.cuh"];
-    let own = own.map(|name| format!("templates/{kernel}/{name}"));
-    let shared = [
-        format!("search_spaces/{kernel}.yaml"),
-        "templates/wgmma.cuh".to_owned(),
-        "templates/mbarrier.cuh".to_owned(),
-    ];
-    let own = own.iter().filter(|name| root().join(name).is_file());
-    for name in own.chain(&shared) {
-        let copy = folder.path().join(name);
-        fs::create_dir_all(copy.parent().unwrap()).unwrap();
-        let mut text = fs::read_to_string(root().join(name)).unwrap();
-        if name.ends_with(file) {
-            assert_eq!(text.matches(correct).count(), 1, "{correct}");
-            text = text.replace(correct, broken);
-        }
-        fs::write(copy, text).unwrap();
-    }
-    let output = tuner(folder.path())
-        .args([
-            "check",
-            &shared[0],
-            "--device",
-            "vgpu:h200",
-            "--problem",
-            problem,
-        ])
-        .args(["--format", "json", "--config", configuration])
-        .output()
-        .expect("tuner runs");
-    let rows: serde_json::Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-    let text = |key: &str| rows[0][key].as_str().unwrap_or_default().to_owned();
-    format!("{}: {}", text("verdict"), text("detail"))
-}
-
-/// Faults of a kernel: the file, the correct text, the broken one, the configuration that shows it, and
-/// what the hazard's message contains.
-type Fault = (
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static str,
-);
-
-fn assert_races(kernel: &str, problem: &str, faults: &[Fault]) {
-    for (file, correct, broken, configuration, hazard) in faults {
-        let found = check_broken(kernel, problem, file, (correct, broken), configuration);
-        let expected = found.starts_with("race: ") && found.contains(hazard);
-        assert!(
-            expected,
-            "{kernel} with `{broken}` for `{correct}`: {found}"
-        );
-    }
-}
+/// What all faults are shown on.
+const SUBJECT: Subject = Subject {
+    device: "vgpu:h200",
+    space: ("", ""),
+};
 
 const UNPUBLISHED: &str =
     "a wgmma reads shared memory that ordinary stores wrote, without `fence.proxy.async`";
@@ -155,8 +94,8 @@ fn a_product_without_a_fence_or_a_wait_is_a_race() {
         ),
         (
             core,
-            "wait_products<WG_PENDING>();",
-            "wait_products<1>();",
+            "wait_products<WG_PENDING>();\n    }\n",
+            "wait_products<1>();\n    }\n",
             plain,
             OVERWRITTEN,
         ),
@@ -169,7 +108,7 @@ fn a_product_without_a_fence_or_a_wait_is_a_race() {
         ),
         (core, waits, "wait_groups<AHEAD>();", plain, UNFILLED),
     ];
-    assert_races("gemm_f16", "thin", &faults);
+    SUBJECT.assert_races("gemm_f16", "thin", &faults);
 }
 
 #[test]
@@ -179,12 +118,19 @@ fn copies_by_tensor_maps_without_a_wait_are_a_race() {
     let panels = "CORE=2,BN=192,WN=192,STAGES=2,EPILOGUE=1";
     let core = "tensor_copies.cuh";
     let full = "mbarrier_wait(place.full(), place.parity);";
+    let products = "warpgroup.cuh";
     let empty = "mbarrier_wait(place.empty(), place.parity ^ 1);";
     let read = "cp.async.bulk.wait_group.read %0;\" ::\"n\"(PANELS_IN_FLIGHT - 1)";
     let early = "cp.async.bulk.wait_group.read %0;\" ::\"n\"(PANELS_IN_FLIGHT)";
     let address = "(at & 0x3ffff) >> 4";
     let faults = [
-        (core, full, "", one, "a bulk copy that was not waited for"),
+        (
+            products,
+            full,
+            "",
+            one,
+            "a bulk copy that was not waited for",
+        ),
         (core, read, early, panels, "is not ordered with"),
         (core, "        publish();\n", "", one, "fence.proxy.async"),
         (
@@ -195,10 +141,11 @@ fn copies_by_tensor_maps_without_a_wait_are_a_race() {
             "of shared memory is not ordered with",
         ),
     ];
-    assert_races("gemm_f16", "even", &faults);
+    SUBJECT.assert_races("gemm_f16", "even", &faults);
     // A stage that is filled before it is empty ends a phase early: the next one never ends.
     for configuration in [one, shared] {
-        let found = check_broken("gemm_f16", "even", core, (empty, ""), configuration);
+        let fault: Fault = (core, empty, "", configuration, "");
+        let found = SUBJECT.check("gemm_f16", "even", &fault);
         let stopped = found.starts_with("race: ") || found.starts_with("deadlock: ");
         assert!(stopped && found.contains("tensor_copies.cuh"), "{found}");
     }
@@ -230,5 +177,5 @@ fn attention_without_a_fence_or_a_wait_is_a_race() {
         (core, values, early, handed, OVERWRITTEN),
         ("kernel.cu", copies, fewer, ring, UNFILLED),
     ];
-    assert_races("attention_f16", "longer_keys", &faults);
+    SUBJECT.assert_races("attention_f16", "longer_keys", &faults);
 }

@@ -1,0 +1,86 @@
+//! The core of gemm_f16 and gemm_bf16 in tensor memory (`CORE=3`): its results, and the hazards of a core that lacks
+//! one of its waits or hands a buffer over too early.
+
+use crate::kernels::broken::{Fault, Subject};
+use crate::kernels::failures;
+
+/// All swizzles and epilogues, 64 and 128 rows a product, one to three products a tile, one and two blocks.
+const PRODUCTS: [&str; 6] = [
+    "CORE=3,BM=64,BN=16,BK=16,WM=64,WN=16,STAGES=2",
+    "CORE=3,BM=192,BN=96,BK=32,WM=64,WN=48,STAGES=3,SPLIT_K=16,RASTER=1",
+    "CORE=3,BM=128,BN=192,BK=64,WM=128,WN=96,STAGES=2,SPLIT_K=4,UNROLL_K=2,CLUSTER=2,MULTICAST=1",
+    "CORE=3,BM=128,BN=256,BK=64,WM=128,WN=64,STAGES=4,EPILOGUE=1,PERSISTENT=1",
+    "CORE=3,BM=128,BN=128,BK=64,WM=128,WN=64,STAGES=4,EPILOGUE=2,CLUSTER=2,MULTICAST=1",
+    "CORE=3,BM=256,BN=128,BK=32,WM=128,WN=32,STAGES=3,EPILOGUE=1,PERSISTENT=1,CLUSTER=2,MULTICAST=1",
+];
+
+#[test]
+fn the_core_in_tensor_memory_is_right_and_free_of_hazards() {
+    let mut wrong = Vec::new();
+    for (kernel, configurations) in [("gemm_f16", &PRODUCTS[..]), ("gemm_bf16", &PRODUCTS[5..])] {
+        let mut arguments = vec!["--device", "vgpu:b200", "--problem", "chunks"];
+        arguments.extend(configurations.iter().flat_map(|one| ["--config", one]));
+        wrong.extend(failures(kernel, &arguments));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Many small tiles: each persistent block has three, so that both sets of sums are used again.
+const TILES: Subject = Subject {
+    device: "vgpu:b200",
+    space: (
+        "chunks: { M: 129, N: 72, K: 40 }",
+        "chunks: { M: 128, N: 4752, K: 16 }",
+    ),
+};
+const SETS: &str = "CORE=3,BM=128,BN=16,BK=16,WM=64,WN=16,STAGES=2,PERSISTENT=1";
+
+#[test]
+fn sums_and_panels_that_are_used_again_are_waited_for() {
+    let panels = "CORE=3,BM=64,BN=64,BK=16,WM=64,WN=64,STAGES=2,PERSISTENT=1,EPILOGUE=1";
+    for configuration in [SETS, panels] {
+        let right: Fault = (
+            "kernel.cu",
+            "gemm_mapped(",
+            "gemm_mapped(",
+            configuration,
+            "",
+        );
+        let found = TILES.check("gemm_f16", "chunks", &right);
+        assert_eq!(found, "ok: ", "{configuration}");
+    }
+}
+
+#[test]
+fn sums_without_a_wait_or_released_too_early_are_a_race() {
+    // Without its wait a block alone may also take the next phase for its own and never end.
+    let pair = "CORE=3,BM=128,BN=32,BK=16,WM=128,WN=16,STAGES=2,CLUSTER=2,MULTICAST=1";
+    let core = "tensor_memory.cuh";
+    let loaded = "asm volatile(\"tcgen05.wait::ld.sync.aligned;\" ::: \"memory\");";
+    let full = "mbarrier_wait(sums.full(), sums.parity);";
+    let empty = "mbarrier_wait(sums.empty(), sums.parity ^ 1);";
+    let copied = "mbarrier_wait(place.full(), place.parity);";
+    let last = "if (at + WN == SET_COLUMNS) release_sums";
+    let early = "if (at == 0) release_sums";
+    let overwritten = "a write of tensor memory is not ordered with a read";
+    let faults = [
+        (core, full, "", pair, overwritten),
+        (core, empty, "", SETS, overwritten),
+        (
+            core,
+            loaded,
+            "",
+            SETS,
+            "a tcgen05.ld that was not waited for",
+        ),
+        (
+            core,
+            copied,
+            "",
+            SETS,
+            "a bulk copy that was not waited for",
+        ),
+        ("kernel.cu", last, early, SETS, overwritten),
+    ];
+    TILES.assert_races("gemm_f16", "chunks", &faults);
+}
