@@ -226,6 +226,13 @@ pub(super) fn advice(log: &str) -> String {
         };
         if let Some(file) = quoted("cannot open source file \"") {
             add(missing(file));
+        } else if let Some((name, header)) =
+            quoted("identifier \"").and_then(|name| Some((name, header_of(name)?)))
+        {
+            add(format!(
+                "help: `{name}` is of a host header: write `#include <{header}>` (nvcc includes \
+                 <cuda_runtime.h> by itself, NVRTC does not)\n"
+            ));
         } else if let Some(name) = quoted("namespace \"std\" has no member \"") {
             add(format!(
                 "help: `std::{name}` is host code; take the functions that use it out of the \
@@ -247,6 +254,20 @@ pub(super) fn advice(log: &str) -> String {
         }
     }
     advice
+}
+
+/// Returns the header from memory that defines a macro or a type of the global namespace.
+fn header_of(name: &str) -> Option<&'static str> {
+    let defines = |line: &str| {
+        let words: Vec<&str> = line.split([' ', '(', ';']).collect();
+        match words.as_slice() {
+            ["#define", defined, ..] => *defined == name,
+            ["typedef", .., defined, ""] => *defined == name,
+            _ => false,
+        }
+    };
+    let found = HEADERS.iter().find(|(_, text)| text.lines().any(defines));
+    found.map(|(header, _)| *header)
 }
 
 /// Explains how to provide a missing header.

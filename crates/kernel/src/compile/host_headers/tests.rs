@@ -48,3 +48,16 @@ fn included_headers_are_transitive_and_leave_out_those_of_the_template() {
         ]
     );
 }
+
+#[test]
+fn a_name_of_a_host_header_is_told_with_that_header() {
+    let said = |name: &str| {
+        advice(&format!(
+            "k.cu(3): error: identifier \"{name}\" is undefined"
+        ))
+    };
+    assert!(said("INFINITY").contains("`#include <math.h>`"));
+    assert!(said("FLT_MAX").contains("`#include <float.h>`"));
+    assert!(said("uint32_t").contains("`#include <stdint.h>`"));
+    assert_eq!(said("rows_of_x"), "");
+}
