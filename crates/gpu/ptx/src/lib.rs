@@ -8,6 +8,7 @@ pub mod lexer;
 mod parser;
 mod body;
 pub mod reserved;
+pub mod vector_atomics;
 mod wide;
 pub mod contract;
 pub mod definedness;

@@ -21,11 +21,19 @@ pub(super) fn split_wide(body: &mut Body<'_>) {
             *lower = Some(Type::B64);
         }
     }
+    replace_each(body, |i| split(i, &upper));
+}
+
+/// Replaces each instruction of a function by others.
+pub(super) fn replace_each<'a>(
+    body: &mut Body<'a>,
+    replaced: impl Fn(Instruction<'a>) -> Vec<Instruction<'a>>,
+) {
     let mut firsts = Vec::with_capacity(body.instructions.len() + 1);
     let mut code = Vec::with_capacity(body.instructions.len());
     for i in std::mem::take(&mut body.instructions) {
         firsts.push(code.len());
-        code.extend(split(i, &upper));
+        code.extend(replaced(i));
     }
     firsts.push(code.len());
     for (_, _, at) in &mut body.labels {

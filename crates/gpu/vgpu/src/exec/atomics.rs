@@ -9,6 +9,7 @@ use super::order::Publishing;
 use super::rounding::apply_randomly;
 use super::transfer::{generic, lanes};
 use super::warp::Warp;
+use crate::hazard::Space;
 use crate::lower::program::{Area, Atom, Data};
 use gpu_arithmetic::atomic::{AtomOp, AtomType, apply};
 
@@ -60,6 +61,12 @@ impl Cta<'_> {
         };
         for lane in lanes(mask) {
             let at = w.address(&a.at, lane);
+            // Vectors exist in global memory only.
+            if a.vector_bytes != 0
+                && !self.aligned(w, Space::Global, at, &Touch::write(lane, a.vector_bytes))
+            {
+                continue;
+            }
             let thread = w.index * 32 + lane;
             let name = generic(a.at.area, at);
             let publishing = Publishing {

@@ -9,6 +9,7 @@ use crate::exec::regs::Kind;
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 use ptx::ast::{Instruction, Operand, Type};
 use ptx::structs::Unwritten;
+use ptx::vector_atomics::vector_length;
 
 fn class_of(area: Area) -> Class {
     match area {
@@ -231,8 +232,10 @@ impl<'a> Lower<'a> {
 
     fn atom(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>, returns: bool) -> Lowered<()> {
         let ty = m.types().last().ok_or(Fail::Unsupported(""))?;
-        if m.0.iter().any(|w| matches!(*w, "v2" | "v4" | "v8")) {
-            return Err(Fail::Unsupported("vectors"));
+        let elements = m.0.iter().find_map(|word| vector_length(word));
+        let is_vector = |operand: &Operand<'_>| matches!(operand, Operand::Vector(_));
+        if elements.is_some() && i.operands.iter().any(is_vector) {
+            return Err(Fail::Unsupported("a vector that replaces its own values"));
         }
         let op = atomic_operation(m)?;
         let wide = ty == Type::B128 && matches!(op, AtomOp::Cas | AtomOp::Exch);
@@ -286,6 +289,7 @@ impl<'a> Lower<'a> {
             c,
             order,
             device_wide: is_device_wide(m),
+            vector_bytes: elements.map_or(0, |elements| elements as u32 * ty.bytes()),
             upper: halves.next(),
         };
         self.push(Op::Atom(Box::new(atom)), Class::Atomic);

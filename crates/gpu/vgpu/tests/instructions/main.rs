@@ -12,6 +12,7 @@ mod halves;
 mod integer;
 mod convert;
 mod compare;
+mod vectors;
 mod warp;
 mod memory;
 mod control;

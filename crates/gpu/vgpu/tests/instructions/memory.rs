@@ -8,7 +8,13 @@ const I: (W, Kind) = (R, Kind::Int);
 const L: (W, Kind) = (Q, Kind::Int);
 
 /// Runs a kernel of one block over `%q8` (out) and `%q9` (in), with the thread in `%r8`.
-fn run(declarations: &str, body: &str, threads: usize, words: &[u64], outputs: usize) -> Vec<u64> {
+pub(crate) fn run(
+    declarations: &str,
+    body: &str,
+    threads: usize,
+    words: &[u64],
+    outputs: usize,
+) -> Vec<u64> {
     let text = format!(
         ".version 8.8\n.target sm_90a\n.address_size 64\n\
          .const .align 8 .b32 table[8] = {{10, 11, 12, 13, 14, 15, 16, 17}};\n\
@@ -22,7 +28,7 @@ fn run(declarations: &str, body: &str, threads: usize, words: &[u64], outputs: u
     launch_words(&module, "k", 1, threads, words, outputs, body)
 }
 
-fn random(count: usize) -> Vec<u64> {
+pub(crate) fn random(count: usize) -> Vec<u64> {
     let mut random = Random(count as u64);
     (0..count).map(|_| random.next()).collect()
 }
@@ -465,35 +471,4 @@ fn rows_of_a_matrix_whose_lanes_are_not_there_are_not_read() {
         cvt.u64.u32 %q11, %r12; st.global.u64 [%q8], %q11;";
     let got = run(".shared .align 16 .b8 box[512];", body, 4, &[], 4);
     assert_eq!(got, [0x3c00_3c00; 4]);
-}
-
-#[test]
-fn atomics_of_128_bits_are_whole() {
-    let operands = random(128);
-    for space in ["global", "shared"] {
-        let declared = format!(".{space} .align 16 .b64 pair[2];");
-        let body = format!(
-            "mul.wide.u32 %q10, %r8, 8; add.s64 %q9, %q9, %q10; ld.global.u64 %q0, [%q9]; not.b64 %q1, %q0;\n\
-             mov.u64 %q12, pair; setp.eq.u32 %p1, %r8, 0;\n\
-             mov.u64 %q2, 5; mov.u64 %q3, -6; @%p1 st.{space}.v2.b64 [%q12], {{%q2, %q3}};\n\
-             bar.sync 0; .reg .b128 %w<4>; mov.b128 %w0, {{%q0, %q1}};\n\
-             atom.{space}.exch.b128 %w1, [%q12], %w0; mov.b128 {{%q4, %q5}}, %w1;\n\
-             not.b64 %q5, %q5; setp.ne.u64 %p2, %q4, %q5; @%p2 mov.u64 %q4, 0;\n\
-             bar.sync 0; mov.u64 %q2, 7; mov.b128 %w2, {{%q2, %q2}};\n\
-             ld.{space}.v2.b64 {{%q6, %q7}}, [%q12]; mov.b128 %w3, {{%q6, %q7}}; bar.sync 0;\n\
-             atom.{space}.cas.b128 %w1, [%q12], %w3, %w2; mov.b128 {{%q6, %q7}}, %w1;\n\
-             add.s64 %q10, %q8, %q10; st.global.u64 [%q10], %q4; st.global.u64 [%q10+1024], %q6;\n"
-        );
-        let results = run(&declared, &body, 128, &operands, 256);
-        let (exchanged, compared) = results.split_at(128);
-        // Each value is taken out once, whole, but for the last one, which one comparison finds.
-        let last = compared.iter().copied().filter(|found| *found != 7);
-        let last: Vec<u64> = last.collect();
-        assert_eq!(last.len(), 1, "{space}");
-        let mut found = [exchanged, &last].concat();
-        let mut all = [operands.as_slice(), &[5]].concat();
-        found.sort_unstable();
-        all.sort_unstable();
-        assert_eq!(found, all, "{space}");
-    }
 }

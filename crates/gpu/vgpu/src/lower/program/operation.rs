@@ -49,6 +49,8 @@ pub(crate) struct Atom {
     pub(crate) c: Data,
     pub(crate) order: Order,
     pub(crate) device_wide: bool,
+    /// Size of the vector whose first element this is, bytes: its alignment. 0 for any other.
+    pub(crate) vector_bytes: u32,
     /// Upper halves of an exchange or a comparison of 128 bits; the others are the lower ones.
     pub(crate) upper: Option<AtomHalves>,
 }
