@@ -11,7 +11,9 @@ use std::process::Command;
 use std::{env, fs, io};
 
 struct Library {
-    /// File name and `DT_SONAME`.
+    /// Folder and file name among the libraries.
+    path: &'static str,
+    /// `DT_SONAME`.
     name: &'static str,
     /// Value of `cfg(shim)`.
     variant: &'static str,
@@ -23,8 +25,9 @@ struct Library {
     functions: &'static str,
 }
 
-const LIBRARIES: [Library; 3] = [
+const LIBRARIES: [Library; 4] = [
     Library {
+        path: "libcudart.so.12",
         name: "libcudart.so.12",
         variant: "cudart12",
         version: "libcudart.so.12",
@@ -32,6 +35,7 @@ const LIBRARIES: [Library; 3] = [
         functions: "runtime",
     },
     Library {
+        path: "libcudart.so.13",
         name: "libcudart.so.13",
         variant: "cudart13",
         version: "libcudart.so.13",
@@ -39,13 +43,25 @@ const LIBRARIES: [Library; 3] = [
         functions: "runtime",
     },
     Library {
+        path: "libcuda.so.1",
         name: "libcuda.so.1",
         variant: "cuda",
         version: "",
         symbols: "libcuda.txt",
         functions: "driver",
     },
+    Library {
+        path: "forward/libcuda.so.1",
+        name: "libcuda.so.1",
+        variant: FORWARD,
+        version: "",
+        symbols: "libcuda.txt",
+        functions: "driver",
+    },
 ];
+
+/// The library whose functions are those of the machine's driver.
+const FORWARD: &str = "forward";
 
 fn main() -> io::Result<()> {
     let shim = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../cuda-shim");
@@ -61,10 +77,17 @@ fn main() -> io::Result<()> {
             build(library, &shim, &out)?;
         } else {
             // CUDA programs of other systems load other libraries.
-            fs::write(out.join(library.name), [])?;
+            write_file(&out.join(library.path), &[])?;
         }
     }
     Ok(())
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, bytes)
 }
 
 fn variable(name: &str) -> io::Result<String> {
@@ -77,7 +100,11 @@ fn build(library: &Library, shim: &Path, out: &Path) -> io::Result<()> {
     let mut names: BTreeSet<&str> = names.split_whitespace().collect();
     names.extend(implemented.iter().map(String::as_str));
     let stubs = out.join(format!("{}-stubs.rs", library.variant));
-    fs::write(&stubs, make_stubs(&names, &implemented)?)?;
+    let text = match library.variant {
+        FORWARD => make_jumps(&names, &hooks(&shim.join("src/forward/hooks.rs"))?)?,
+        _ => make_stubs(&names, &implemented)?,
+    };
+    fs::write(&stubs, text)?;
     let archive = out.join(format!("lib{}.a", library.variant));
     let mut rustc = Command::new(variable("RUSTC")?);
     rustc
@@ -137,7 +164,8 @@ fn link(library: &Library, names: &BTreeSet<&str>, archive: &Path, out: &Path) -
             "-lgcc_s",
         ])
         .arg("-o")
-        .arg(out.join(library.name));
+        .arg(out.join(library.path));
+    write_file(&out.join(library.path), &[])?;
     run(cc)
 }
 
@@ -170,6 +198,54 @@ fn implemented(sources: &Path, interface: &str) -> io::Result<BTreeSet<String>> 
         }
     }
     Ok(names)
+}
+
+/// Names of the functions that the library between a program and a driver has itself.
+fn hooks(path: &Path) -> io::Result<BTreeSet<String>> {
+    let text = fs::read_to_string(path)?;
+    let names = text.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let line = line.strip_prefix("fn ").unwrap_or(line);
+        let end = line.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        line.get(..end?)
+    });
+    let exported = names.filter(|name| is_of_interface(name, "driver"));
+    Ok(exported.map(str::to_owned).collect())
+}
+
+/// Jumps to the functions of a driver, through a table that is filled when the library is loaded.
+fn make_jumps(names: &BTreeSet<&str>, own: &BTreeSet<String>) -> io::Result<String> {
+    let names: Vec<&&str> = names.iter().filter(|name| !own.contains(**name)).collect();
+    let count = names.len();
+    let mut text = format!(
+        "use std::sync::atomic::{{AtomicPtr, Ordering::Relaxed}};\n\
+         #[unsafe(no_mangle)] static FORWARD_TABLE: [AtomicPtr<std::ffi::c_void>; {count}] =\n\
+         [const {{ AtomicPtr::new(std::ptr::null_mut()) }}; {count}];\n\
+         #[used] #[unsafe(link_section = \".init_array\")] static AT_LOAD: extern \"C\" fn() = fill;\n\
+         extern \"C\" fn fill() {{ for (place, name) in FORWARD_TABLE.iter().zip(NAMES) {{\n\
+         place.store(crate::forward::address_of_name(name).cast_mut(), Relaxed); }} }}\n\
+         core::arch::global_asm!(\".hidden FORWARD_TABLE\");\nconst NAMES: [&std::ffi::CStr; {count}] = [\n"
+    );
+    for name in &names {
+        writeln!(text, "c\"{name}\",").map_err(io::Error::other)?;
+    }
+    text.push_str("];\n");
+    let is_x86 = variable("CARGO_CFG_TARGET_ARCH")? == "x86_64";
+    for (index, name) in names.iter().enumerate() {
+        let place = index * 8;
+        let jump = match is_x86 {
+            true => format!("jmp qword ptr [rip + FORWARD_TABLE + {place}]"),
+            false => format!(
+                "adrp x16, FORWARD_TABLE+{place}\\nldr x16, [x16, :lo12:FORWARD_TABLE+{place}]\\nbr x16"
+            ),
+        };
+        writeln!(
+            text,
+            "core::arch::global_asm!(\".text\\n.globl {name}\\n.type {name},@function\\n{name}: {jump}\");"
+        )
+        .map_err(io::Error::other)?;
+    }
+    Ok(text)
 }
 
 /// Reports whether a function is one of the driver or of the runtime interface, by its name.

@@ -3,6 +3,7 @@
 mod calls;
 mod capture;
 mod clients;
+mod forward;
 mod launcher;
 mod launcher_names;
 mod nvcc;

@@ -125,6 +125,12 @@ impl Writer {
         false
     }
 
+    /// Bytes of contents that a capture may have.
+    #[must_use]
+    pub fn limit_bytes(&self) -> u64 {
+        self.limits.bytes
+    }
+
     /// Reports whether contents of `bytes` may be kept; notes it where they may not.
     pub fn has_room(&self, kernel: &str, bytes: u64) -> bool {
         let mut state = self.lock();

@@ -10,7 +10,7 @@ use crate::errors::{self, Code};
 macro_rules! runtime {
     ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
         $($(#[$meta])*
-        #[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
+        #[cfg_attr(any(shim = "cudart12", shim = "cudart13"), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $crate::errors::Code {
             let body = || -> Result<(), $crate::errors::Code> { $body };
             $crate::abi::finish_runtime(body())

@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::errors::{self, Code};
 use crate::protocol::{
-    Fields, FrameHeader, Message, Op, SMALL_BULK_BYTES, SOCKET_VARIABLE, reply_code, write_frame,
-    write_head,
+    CAPTURE_VARIABLE, Fields, FrameHeader, Message, Op, SMALL_BULK_BYTES, SOCKET_VARIABLE,
+    reply_code, write_frame, write_head,
 };
 use crate::say::say_once;
 use crate::system;
@@ -65,8 +65,12 @@ fn connection() -> Result<&'static Mutex<Connection>, Code> {
 }
 
 fn connect() -> Result<Connection, String> {
-    let path = std::env::var_os(SOCKET_VARIABLE).ok_or_else(|| {
-        format!("{SOCKET_VARIABLE} is not set: this library works under `tuner exec -- PROGRAM`")
+    let variable = match cfg!(shim = "forward") {
+        true => CAPTURE_VARIABLE,
+        false => SOCKET_VARIABLE,
+    };
+    let path = std::env::var_os(variable).ok_or_else(|| {
+        format!("{variable} is not set: this library works under `tuner exec -- PROGRAM`")
     })?;
     let lost = |error: io::Error| format!("no connection to the virtual device: {error}");
     let mut stream = UnixStream::connect(path).map_err(lost)?;

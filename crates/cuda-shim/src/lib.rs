@@ -8,6 +8,8 @@
 //! ```text
 //! program ── C interface (runtime, driver) ── client ── Unix socket ── virtual-driver ── vgpu
 //! ```
+//! A fourth library, also named `libcuda.so.1`, passes each call on to the driver of a GPU and captures its launches
+//! ([`forward`]).
 #![allow(
     unsafe_code,
     reason = "the C interface of CUDA: pointers of the program, checked as far as CUDA checks them"
@@ -46,6 +48,7 @@ mod values;
 
 pub mod both;
 pub mod driver;
+pub mod forward;
 pub mod runtime;
 
 #[cfg(shim)]

@@ -21,6 +21,9 @@ pub use shape::{Run, Shape};
 /// Environment variable with the path of the device's socket.
 pub const SOCKET_VARIABLE: &str = "TUNER_EXEC_SOCKET";
 
+/// The same for a capture on a GPU: the program's driver may itself be a virtual device.
+pub const CAPTURE_VARIABLE: &str = "TUNER_EXEC_CAPTURE";
+
 /// Size of the largest frame that a peer accepts, bytes: a head, and bulk data as large as device memory.
 pub const MAX_HEAD_BYTES: u32 = 1 << 20;
 

@@ -41,16 +41,13 @@ impl Device {
             block: request.block,
             shared_bytes: request.shared_bytes,
         };
-        if !writer.wants(&function.name, &kernel, &shape) {
+        // A launch of a GPU that is repeated here was wanted before.
+        if self.mirror.number().is_none() && !writer.wants(&function.name, &kernel, &shape) {
             return None;
         }
         let module = self.module(function.module).ok()?;
         if module.sass_only {
-            // Accesses are recorded by the execution of PTX alone.
-            writer.skip(format!(
-                "{kernel}: a launch was not captured, its module has no PTX; build with -arch=sm_80 or \
-                 another option that keeps PTX"
-            ));
+            self.skip_without_ptx(writer, &kernel);
             return None;
         }
         let mut ids: Vec<(BufferId, Option<String>)> = Vec::new();
@@ -95,6 +92,14 @@ impl Device {
             parameters,
             buffers,
         })
+    }
+
+    /// Notes a launch whose accesses are not known: the execution of PTX alone records them.
+    pub(crate) fn skip_without_ptx(&self, writer: &Writer, kernel: &str) {
+        writer.skip(format!(
+            "{kernel}: a launch was not captured, its module has no PTX; build with -arch=sm_80 or \
+             another option that keeps PTX"
+        ));
     }
 
     /// The words of some bytes that are addresses; their buffers are added to `ids`.
@@ -165,14 +170,49 @@ impl Device {
                 });
             }
         }
+        let hazards = report.hazards.len() as u64;
+        let launch = self.describe_launch(pending.parameters, request, function, hazards);
+        add(writer, launch, contents);
+    }
+
+    /// Stores a launch whose accesses are known from its memory alone: `changed` has what it wrote.
+    pub(crate) fn finish_compared(
+        &self,
+        pending: Pending,
+        request: &Request,
+        function: &Function,
+        changed: &[(BufferId, Ranges)],
+    ) {
+        let Some(writer) = self.options.capture.as_deref() else {
+            return;
+        };
+        let contents = pending.buffers.into_iter().map(|reached| {
+            let mut own = changed.iter().filter(|(id, _)| *id == reached.id);
+            let written = own.next().map(|(_, ranges)| ranges.clone());
+            let read = Ranges::merge(vec![0..reached.before.len() as u64]);
+            self.contents(reached, [read, written.unwrap_or_default()])
+        });
+        let contents = contents.collect();
+        let launch = self.describe_launch(pending.parameters, request, function, 0);
+        add(writer, launch, contents);
+    }
+
+    fn describe_launch(
+        &self,
+        parameters: Vec<Parameter>,
+        request: &Request,
+        function: &Function,
+        hazards: u64,
+    ) -> capture::Launch {
         let source = self.module(function.module).ok();
         let source = source.and_then(|module| module.source(&function.name));
-        let launch = capture::Launch {
+        // The summary counts this launch afterwards.
+        let next = self.summary.launches + 1;
+        capture::Launch {
             signature: full_name(&function.name),
-            kernel,
+            kernel: plain_name(&function.name),
             symbol: function.name.clone(),
-            // The summary counts this launch afterwards.
-            number: self.summary.launches + 1,
+            number: self.mirror.number().unwrap_or(next),
             grid: request.grid,
             block: request.block,
             shared_bytes: request.shared_bytes,
@@ -183,11 +223,10 @@ impl Device {
                 file: file.to_owned(),
                 line,
             }),
-            parameters: pending.parameters,
+            parameters,
             buffers: Vec::new(),
-            hazards: report.hazards.len() as u64,
-        };
-        add(writer, launch, contents);
+            hazards,
+        }
     }
 
     fn captured(
@@ -210,6 +249,11 @@ impl Device {
                 }
             }
         }
+        self.contents(reached, [read, written])
+    }
+
+    /// A buffer with its contents, and the bytes of it that were read and written.
+    fn contents(&self, reached: Reached, [read, written]: [Ranges; 2]) -> BufferContents {
         let after = (!written.is_empty()).then(|| self.memory.read(reached.id));
         BufferContents {
             buffer: Buffer {

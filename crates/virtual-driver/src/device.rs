@@ -11,6 +11,7 @@ use vgpu::{Arch, GlobalMemory};
 use crate::images::Arrays;
 use crate::mappings::Mappings;
 use crate::memory::Allocations;
+use crate::mirror::Mirror;
 use crate::modules::LoadedModule;
 use crate::names::{plain_name, shortened};
 use crate::pools::Pools;
@@ -77,6 +78,7 @@ pub struct Device {
     pub(crate) pools: Pools,
     pub(crate) arrays: Arrays,
     pub(crate) mappings: Mappings,
+    pub(crate) mirror: Mirror,
     pub(crate) modules: Vec<Option<LoadedModule>>,
     pub(crate) functions: Vec<Function>,
     pub(crate) streams: Streams,
@@ -101,6 +103,7 @@ impl Device {
             pools: Pools::default(),
             arrays: Arrays::default(),
             mappings: Mappings::default(),
+            mirror: Mirror::default(),
             modules: Vec::new(),
             functions: Vec::new(),
             streams: Streams::default(),

@@ -79,7 +79,10 @@ impl Device {
         })?;
         self.report_progress(&function, began);
         self.give_shared();
-        if let Some((pending, watch)) = pending.zip(launch.watch.as_deref()) {
+        // The limit of work ended it: its accesses are not complete.
+        let cut = report.stop == Some(Stop::LaneBudget) && self.mirror.number().is_some();
+        if let Some((pending, watch)) = pending.zip(launch.watch.as_deref()).filter(|_| !cut) {
+            self.take_results(&function);
             self.finish_capture(pending, request, &function, &report, watch);
         }
         self.finish(request, &function, &report, predicted);

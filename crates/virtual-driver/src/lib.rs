@@ -18,6 +18,7 @@ mod link;
 mod linkage;
 mod mappings;
 mod memory;
+mod mirror;
 mod modules;
 mod names;
 mod pages;
@@ -30,7 +31,8 @@ mod streams;
 mod summary;
 mod time;
 
-pub use cuda_shim::protocol::SOCKET_VARIABLE;
+pub use cuda_shim::forward::DRIVER_VARIABLE;
+pub use cuda_shim::protocol::{CAPTURE_VARIABLE, SOCKET_VARIABLE};
 pub use device::{Device, Options};
 pub use fatbin::{Image, ImageError, read_image};
 pub use linkage::{Linkage, read_linkage};

@@ -3,7 +3,7 @@
 /// One shared library.
 #[derive(Debug, Clone, Copy)]
 pub struct Library {
-    /// File name.
+    /// File name; that of the library between a program and a driver is in a folder of its own.
     pub name: &'static str,
     /// Contents.
     pub bytes: &'static [u8],
@@ -11,7 +11,7 @@ pub struct Library {
 
 macro_rules! libraries {
     ($($name:literal),+) => {
-        /// The libraries of CUDA 12 and 13, and of the driver.
+        /// The libraries of CUDA 12 and 13, of the driver, and between a program and the driver of a GPU.
         pub const LIBRARIES: &[Library] = &[$(Library {
             name: $name,
             bytes: include_bytes!(concat!(env!("OUT_DIR"), "/", $name)),
@@ -19,4 +19,12 @@ macro_rules! libraries {
     };
 }
 
-libraries!("libcudart.so.12", "libcudart.so.13", "libcuda.so.1");
+libraries!(
+    "libcudart.so.12",
+    "libcudart.so.13",
+    "libcuda.so.1",
+    "forward/libcuda.so.1"
+);
+
+/// Folder, below that of the libraries, of the one that passes calls on to the driver of a GPU.
+pub const FORWARD: &str = "forward";

@@ -85,8 +85,9 @@ struct Process {
 }
 
 impl Process {
-    fn new(options: &Options) -> Process {
-        let device = Device::new(options.clone());
+    fn new(number: u32, options: &Options) -> Process {
+        let mut device = Device::new(options.clone());
+        device.mirror.process = number;
         Process {
             published: Arc::clone(&device.published),
             device: Arc::new(Mutex::new(device)),
@@ -180,7 +181,7 @@ fn serve(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
         let known = processes.entry(process);
         Arc::clone(
             &known
-                .or_insert_with(|| Process::new(&shared.options))
+                .or_insert_with(|| Process::new(process, &shared.options))
                 .device,
         )
     };
@@ -252,6 +253,14 @@ fn answer(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::
             device.launch(&request).map(|text| reply.bulk = text)
         }
         Op::Hello => Err(errors::INVALID_VALUE),
+        Op::OfferImage => {
+            device.mirror.offer(&frame.bulk);
+            Ok(())
+        }
+        Op::WantLaunch => Ok(device.answer_want(&mut fields, &mut reply.head)?),
+        Op::BeginLaunch => device.begin_mirrored(&mut fields, &frame.bulk)?,
+        Op::EndLaunch => device.end_mirrored(&frame.bulk),
+        Op::SkipLaunch => Ok(device.skip_mirrored(&mut fields)?),
         Op::Reset => {
             device.reset();
             Ok(())

@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use tuner_kernel::compile::Surroundings;
-use virtual_driver::libraries::LIBRARIES;
+use virtual_driver::libraries::{FORWARD, LIBRARIES};
 
 /// Folders of a program that is built here.
 pub(super) struct ForCompiler {
@@ -20,7 +20,7 @@ pub(super) struct ForCompiler {
 /// Those of the file system.
 pub(super) fn unpack(folder: &Path) -> io::Result<PathBuf> {
     let libraries = folder.join("lib");
-    std::fs::create_dir_all(&libraries)?;
+    std::fs::create_dir_all(libraries.join(FORWARD))?;
     for library in LIBRARIES {
         std::fs::write(libraries.join(library.name), library.bytes)?;
     }

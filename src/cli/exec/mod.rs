@@ -1,11 +1,13 @@
-//! `tuner exec`: runs a CUDA program on the virtual GPU.
+//! `tuner exec`: runs a CUDA program on the virtual GPU, or captures one on a GPU.
 
 pub(super) mod capture;
 mod libraries;
 mod program;
 mod sanitizer;
 mod show;
+mod target;
 
+use self::target::Target;
 use super::CommandResult;
 use crate::{atomic, exit};
 use clap::ValueEnum;
@@ -32,6 +34,7 @@ Examples:
   tuner exec --device vgpu:h100 --json hazards.json -- ./app
   tuner exec --build vector_add.cu -- 1024
   tuner exec --capture captured -- ./app 1024 && tuner adopt app.cu --captured captured
+  tuner exec --device cuda:0 --capture captured -- ./app 1048576
   tuner exec --format sanitizer --error-exitcode 1 -- ./app
 
 With --build, the arguments after -- are those of the program that was built.
@@ -39,7 +42,8 @@ With --build, the arguments after -- are those of the program that was built.
 Exit codes: the program's own; 4 where a hazard was found or the virtual GPU could not run a launch
 (--error-exitcode); 128+N where the program died of signal N; 2 bad usage, or a program that cannot use the virtual GPU.")]
 pub(crate) struct Args {
-    /// Virtual GPU, vgpu:NAME
+    /// Virtual GPU, vgpu:NAME; or with --capture a GPU, cuda:N: the program runs there, the captured launches are
+    /// repeated on the virtual GPU to learn what they read and wrote
     #[arg(long, value_name = "DEVICE", default_value = "vgpu:a100")]
     device: DeviceSelector,
 
@@ -87,7 +91,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["predict", "folder"])]
     predict_only: bool,
 
-    /// Stop a launch after this many lane instructions [default: none]
+    /// Stop a launch after this many lane instructions [default: none; 20000000000 for the repetitions of a GPU's
+    /// launches]
     #[arg(long, value_name = "N")]
     max_work: Option<u64>,
 
@@ -140,36 +145,33 @@ struct Document<'a> {
 /// Runs the command.
 ///
 /// # Errors
-/// A program that is not there or cannot use the virtual GPU; a device that is not virtual.
+/// A program that is not there or cannot use the virtual GPU; a device that cannot run programs.
 pub(crate) fn run(args: &Args) -> CommandResult {
-    let DeviceSelector::Vgpu(name) = &args.device else {
-        refuse!(
-            "`exec` runs programs on a virtual GPU, and {} is not one; use --device vgpu:a100",
-            args.device
-        );
-    };
-    let Some(arch) = vgpu::Arch::by_name(name) else {
-        refuse!("no virtual GPU is called `{name}`");
-    };
+    let target = Target::find(&args.device, args.capture.folder.is_some())?;
+    let arch = target.arch;
     let folder = tempfile::Builder::new().prefix("tuner-exec-").tempdir()?;
-    let command = program::prepare(args, folder.path(), arch)?;
+    let command = program::prepare(args, folder.path(), &target)?;
     if let Some(path) = &args.json {
         program::check_output(path)?;
     }
-    let writer = capture::begin(&args.capture, command.words(), args.device.to_string())?;
+    let device = target.name(&args.device);
+    let writer = capture::begin(&args.capture, command.words(), device)?;
     let server = Server::start(Options {
         arch,
         hazards: !args.no_hazards,
         kernels: args.kernel.clone(),
-        lane_budget: args.max_work,
+        lane_budget: target.lane_budget(args.max_work),
         threads: args.threads.map_or(0, usize::from),
         folder: folder.path().to_owned(),
         progress: Some(PROGRESS),
         prediction: args.prediction(),
         capture: writer.clone(),
     })?;
-    let status = program::spawn(&command, folder.path(), server.path())?;
+    let status = program::spawn(&command, folder.path(), server.path(), &target)?;
     let summary = server.finish();
+    if !target.is_virtual() {
+        say!("captured launches, repeated on the virtual GPU:");
+    }
     match args.format {
         SummaryFormat::Text => show::print(&summary, arch.full_name, !args.no_hazards),
         SummaryFormat::Sanitizer => sanitizer::print(&summary),
@@ -222,7 +224,8 @@ pub(super) fn capture_command(
         prediction: Prediction::Bound,
         capture: writer.clone(),
     })?;
-    let status = program::spawn(&program, temporary.path(), server.path())?;
+    let target = Target::of_virtual(arch);
+    let status = program::spawn(&program, temporary.path(), server.path(), &target)?;
     let summary = server.finish();
     for note in &summary.notes {
         say!("note: {note}");

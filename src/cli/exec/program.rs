@@ -1,6 +1,7 @@
 //! The program: whether it can use the virtual GPU, its environment, its run.
 
 use super::super::{CliError, usage};
+use super::target::Target;
 use super::{Args, libraries};
 use anyhow::Context as _;
 use std::ffi::{OsStr, OsString};
@@ -40,9 +41,9 @@ impl Program {
 ///
 /// # Errors
 /// No program, one that cannot be built, and one that cannot use the virtual GPU.
-pub(super) fn prepare(args: &Args, folder: &Path, arch: &Arch) -> Result<Program, CliError> {
+pub(super) fn prepare(args: &Args, folder: &Path, target: &Target) -> Result<Program, CliError> {
     if !args.build.is_empty() {
-        let path = compile(args, folder, arch)?;
+        let path = compile(args, folder, target.arch)?;
         let arguments = args.command.clone();
         return Ok(Program {
             path,
@@ -60,7 +61,10 @@ pub(super) fn prepare(args: &Args, folder: &Path, arch: &Arch) -> Result<Program
             shown(Path::new(name))
         );
     };
-    check(&path)?;
+    // Every runtime calls the driver, in front of which a capture on a GPU stands.
+    if target.is_virtual() {
+        check(&path)?;
+    }
     Ok(Program {
         path,
         arguments: arguments.to_vec(),
@@ -203,8 +207,9 @@ pub(super) fn spawn(
     program: &Program,
     folder: &Path,
     socket: &Path,
+    target: &Target,
 ) -> Result<ExitStatus, CliError> {
-    let libraries = libraries::unpack(folder)?;
+    let libraries = target.library_folder(libraries::unpack(folder)?);
     let before = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let paths = std::iter::once(libraries).chain(std::env::split_paths(&before));
     let path = std::env::join_paths(paths)
@@ -213,7 +218,7 @@ pub(super) fn spawn(
     command
         .args(&program.arguments)
         .env("LD_LIBRARY_PATH", path)
-        .env(virtual_driver::SOCKET_VARIABLE, socket);
+        .envs(target.environment(socket));
     if let Some(folder) = &program.folder {
         command.current_dir(folder);
         add_compiler(&mut command);

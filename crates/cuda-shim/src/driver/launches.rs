@@ -24,6 +24,21 @@ pub struct LaunchConfig {
 }
 
 impl LaunchConfig {
+    /// Grid and block.
+    pub(crate) fn extents(&self) -> [Dim3; 2] {
+        [self.grid, self.block]
+    }
+
+    /// Dynamic shared memory of a block, bytes.
+    pub(crate) fn shared_bytes(&self) -> c_uint {
+        self.shared_bytes
+    }
+
+    /// Handle of the stream.
+    pub(crate) fn stream(&self) -> *mut c_void {
+        self.stream
+    }
+
     /// Returns the launch of a kernel, without its arguments.
     ///
     /// # Safety
@@ -82,6 +97,21 @@ unsafe fn read_extra(info: &FunctionInfo, extra: *mut *mut c_void) -> Result<Vec
     }
 }
 
+/// Copies arguments in either form into a parameter block.
+///
+/// # Safety
+/// As many values as the kernel has parameters, or a list of the header's form.
+pub(crate) unsafe fn pack(info: &FunctionInfo, arguments: Arguments) -> Result<Vec<u8>, Code> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (arguments.values.is_null(), arguments.extra.is_null()) {
+            (false, false) => Err(errors::INVALID_VALUE),
+            (true, false) => read_extra(info, arguments.extra),
+            _ => pack_arguments(info, arguments.values),
+        }
+    }
+}
+
 /// A launch of a kernel with its arguments.
 ///
 /// # Safety
@@ -96,13 +126,7 @@ pub(crate) unsafe fn prepare(
     let info = &function.info;
     let [grid, block] = extents;
     // SAFETY: the caller's promise.
-    let parameters = unsafe {
-        match (arguments.values.is_null(), arguments.extra.is_null()) {
-            (false, false) => return Err(errors::INVALID_VALUE),
-            (true, false) => read_extra(info, arguments.extra)?,
-            _ => pack_arguments(info, arguments.values)?,
-        }
-    };
+    let parameters = unsafe { pack(info, arguments)? };
     Ok(Launch {
         function: info.id,
         grid,

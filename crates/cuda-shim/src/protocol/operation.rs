@@ -138,4 +138,17 @@ operations! {
     WriteValue = 59,
     /// The same, `condition: u32` → `met: u32`: the stream follows the writes of the word.
     WaitValue = 60,
+    /// `bulk: image`: code that the driver of a GPU loaded.
+    OfferImage = 61,
+    /// `name: str, grid, block, shared: u32` → `wanted: u32`; where it is 1, `room: u64, FunctionInfo, count: u32,
+    /// names of variables: str…`.
+    WantLaunch = 62,
+    /// `function: u64, number: u64, grid, block, shared: u32, flags: u32, cluster, parameter bytes: u32, count: u32`, then
+    /// for each memory `address: u64, bytes: u64, variable: str`; `bulk`: parameters and contents.
+    BeginLaunch = 63,
+    /// `bulk`: contents after the launch of [`Op::BeginLaunch`], as there.
+    EndLaunch = 64,
+    /// `name: str, bytes: u64, reason: str`: a launch that was wanted is not captured; an empty reason stands for its
+    /// bytes.
+    SkipLaunch = 65,
 }

@@ -1,0 +1,240 @@
+//! A launch, with copies of its memory before and after it.
+
+use std::ffi::{CStr, c_char, c_uint, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::memory::{self, Failure, Memory};
+use super::real;
+use super::wanted::{Wanted, ask, is_unwanted};
+use crate::connection::{call, send};
+use crate::driver::launches::{Arguments, LaunchConfig, pack};
+use crate::errors::{self, Code};
+use crate::images::image_bytes;
+use crate::kernels::{Dim3, NO_CLUSTER};
+use crate::protocol::{Message, Op};
+use crate::say::say_once;
+
+/// Largest image that is kept, bytes: libraries of kernels are larger.
+const MAX_IMAGE_BYTES: usize = 64 << 20;
+
+/// A launch as the program states it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    pub(super) function: *mut c_void,
+    /// Grid and block.
+    pub(super) extents: [Dim3; 2],
+    pub(super) shared_bytes: c_uint,
+    pub(super) stream: *mut c_void,
+    pub(super) flags: u32,
+    /// The configuration with attributes; null for other forms.
+    pub(super) config: *const LaunchConfig,
+    /// Null stands for the stream of the thread.
+    pub(super) per_thread: bool,
+    pub(super) arguments: Arguments,
+}
+
+impl Call {
+    /// Appends grid, block and shared memory.
+    pub(super) fn put_extents(&self, head: &mut Message) {
+        for extent in self.extents {
+            head.put_u32(extent.x).put_u32(extent.y).put_u32(extent.z);
+        }
+        head.put_u32(self.shared_bytes);
+    }
+
+    /// Reports whether the launch becomes part of a graph.
+    fn is_recorded(&self) -> bool {
+        let mut status = 0;
+        // SAFETY: the program's stream; writes one integer.
+        let code = unsafe {
+            match self.per_thread {
+                true => real::cuStreamIsCapturing_ptsz(self.stream, &raw mut status),
+                false => real::cuStreamIsCapturing(self.stream, &raw mut status),
+            }
+        };
+        code != errors::SUCCESS || status != 0
+    }
+
+    /// The mangled name of the kernel, and its function where the program passes a handle of a library. `None` also for
+    /// an invalid handle.
+    fn resolve(&self) -> Option<(String, *mut c_void)> {
+        let (mut name, mut function) = (std::ptr::null::<c_char>(), self.function);
+        // SAFETY: a handle of the program, which the driver checks; writes a pointer.
+        unsafe {
+            if real::cuFuncGetName(&raw mut name, function) != errors::SUCCESS || name.is_null() {
+                let code = real::cuKernelGetName(&raw mut name, self.function);
+                if code == errors::NOT_FOUND {
+                    say_once(
+                        "this driver does not name kernels, so no launch is captured: it needs CUDA 12.3 or newer",
+                    );
+                }
+                if code != errors::SUCCESS || name.is_null() {
+                    return None;
+                }
+            }
+            let mut of_kernel = std::ptr::null_mut();
+            if real::cuKernelGetFunction(&raw mut of_kernel, self.function) == errors::SUCCESS {
+                function = of_kernel;
+            }
+        }
+        // SAFETY: a text of the driver, which lives as long as the module.
+        let name = unsafe { CStr::from_ptr(name) };
+        Some((name.to_string_lossy().into_owned(), function))
+    }
+}
+
+/// A launch whose memory was copied.
+struct Pending {
+    memory: Vec<Memory>,
+    bytes: usize,
+    name: String,
+    /// Other captured launches wait.
+    _one: MutexGuard<'static, ()>,
+}
+
+static ONE: Mutex<()> = Mutex::new(());
+static LAUNCHES: AtomicU64 = AtomicU64::new(0);
+
+/// Runs a launch with copies of its memory before and after, if the tuner wants it.
+///
+/// # Safety
+/// The arguments are as many as the kernel has parameters.
+pub(super) unsafe fn around(launch: &Call, run: impl FnOnce() -> Code) -> Code {
+    let number = LAUNCHES.fetch_add(1, Ordering::Relaxed) + 1;
+    // SAFETY: the caller's promise.
+    let pending = match is_unwanted(launch) {
+        true => None,
+        false => unsafe { begin(launch, number) },
+    };
+    let code = run();
+    if let Some(pending) = pending {
+        end(&pending, code);
+    }
+    code
+}
+
+/// Copies the memory of a launch that the tuner wants.
+///
+/// # Safety
+/// See [`around`].
+unsafe fn begin(launch: &Call, number: u64) -> Option<Pending> {
+    if launch.is_recorded() {
+        say_once("launches that become part of a CUDA graph are not captured on a GPU");
+        return None;
+    }
+    let (name, function) = launch.resolve()?;
+    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let wanted = ask(launch, &name)?;
+    // SAFETY: the caller's promise.
+    let parameters = match unsafe { pack(&wanted.info, launch.arguments) } {
+        Ok(parameters) => parameters,
+        Err(_) => return None,
+    };
+    // SAFETY: no arguments.
+    if unsafe { real::cuCtxSynchronize() } != errors::SUCCESS {
+        return None;
+    }
+    let (memory, bulk) = match memory::gather(&wanted, &parameters, function) {
+        Ok(gathered) => gathered,
+        Err(Failure::NoRoom(bytes)) => {
+            skip(&name, bytes, "");
+            return None;
+        }
+        Err(Failure::Unreadable(code)) => {
+            let reason = format!("memory of an argument cannot be read (error {code})");
+            skip(&name, 0, &reason);
+            return None;
+        }
+    };
+    let head = describe(launch, &wanted, number, parameters.len(), &memory);
+    send(Op::BeginLaunch, &head, &bulk).ok()?;
+    Some(Pending {
+        memory,
+        bytes: bulk.len(),
+        name,
+        _one: one,
+    })
+}
+
+/// The head of [`Op::BeginLaunch`].
+fn describe(
+    launch: &Call,
+    wanted: &Wanted,
+    number: u64,
+    parameter_bytes: usize,
+    memory: &[Memory],
+) -> Message {
+    // SAFETY: the configuration is the program's, which lives during the call.
+    let config = unsafe { launch.config.as_ref() };
+    // SAFETY: its attributes are readable.
+    let stated = config.map(|config| unsafe { config.launch_of(&wanted.info) });
+    let flags = stated.as_ref().map_or(0, |stated| stated.flags);
+    let cluster = stated.map_or(NO_CLUSTER, |stated| stated.cluster);
+    let mut head = Message::new();
+    head.put_u64(wanted.info.id).put_u64(number);
+    launch.put_extents(&mut head);
+    head.put_u32(launch.flags | flags)
+        .put_u32(cluster.x)
+        .put_u32(cluster.y)
+        .put_u32(cluster.z)
+        .put_u32(parameter_bytes as u32)
+        .put_u32(memory.len() as u32);
+    for item in memory {
+        head.put_u64(item.address)
+            .put_u64(item.bytes)
+            .put_str(&item.variable);
+    }
+    head
+}
+
+/// Copies the memory of a launch after it.
+fn end(pending: &Pending, code: Code) {
+    // SAFETY: no arguments.
+    let done = code == errors::SUCCESS && unsafe { real::cuCtxSynchronize() } == errors::SUCCESS;
+    let mut bulk = Vec::with_capacity(pending.bytes);
+    match done && memory::read(&pending.memory, &mut bulk).is_ok() {
+        true => drop(send(Op::EndLaunch, &Message::new(), &bulk)),
+        false => skip(&pending.name, 0, "it failed on the GPU"),
+    }
+}
+
+fn skip(name: &str, bytes: u64, reason: &str) {
+    let mut head = Message::new();
+    head.put_str(name).put_u64(bytes).put_str(reason);
+    let _ = call(Op::SkipLaunch, &head);
+}
+
+/// Offers an image that the driver loaded to the tuner.
+///
+/// # Safety
+/// After success, the image is one.
+pub(super) unsafe fn offer(code: Code, image: *const c_void) -> Code {
+    if code == errors::SUCCESS && !image.is_null() {
+        // SAFETY: the caller's promise.
+        offer_text(unsafe { image_bytes(image) }.unwrap_or_default());
+    }
+    code
+}
+
+/// Offers the image of a file.
+///
+/// # Safety
+/// After success, the path ends in a zero byte.
+pub(super) unsafe fn offer_file(code: Code, path: *const c_char) -> Code {
+    if code == errors::SUCCESS && !path.is_null() {
+        // SAFETY: the caller's promise.
+        let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
+        if let Ok(bytes) = std::fs::read(&*path) {
+            offer_text(&bytes);
+        }
+    }
+    code
+}
+
+/// Offers code.
+pub(super) fn offer_text(image: &[u8]) {
+    if !image.is_empty() && image.len() <= MAX_IMAGE_BYTES {
+        let _ = send(Op::OfferImage, &Message::new(), image);
+    }
+}

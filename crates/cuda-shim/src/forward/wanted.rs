@@ -1,0 +1,68 @@
+//! Decisions of the tuner about launches.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use super::launch::Call;
+use crate::connection::call;
+use crate::protocol::{FunctionInfo, Message, Op};
+
+/// What the tuner says of a launch that it wants.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// The kernel in the tuner.
+    pub(super) info: FunctionInfo,
+    /// Bytes of contents that there is room for.
+    pub(super) room: u64,
+    /// Names of the variables of its module.
+    pub(super) variables: Vec<String>,
+}
+
+type Shape = (usize, [u32; 7]);
+
+/// Launches that the tuner does not want, by kernel and extents: most launches of a program are repetitions.
+static UNWANTED: Mutex<BTreeSet<Shape>> = Mutex::new(BTreeSet::new());
+
+fn shape(launch: &Call) -> Shape {
+    let [grid, block] = launch.extents;
+    let extents = [
+        grid.x,
+        grid.y,
+        grid.z,
+        block.x,
+        block.y,
+        block.z,
+        launch.shared_bytes,
+    ];
+    (launch.function.addr(), extents)
+}
+
+/// Reports whether the tuner has said that it does not want such a launch.
+pub(super) fn is_unwanted(launch: &Call) -> bool {
+    let unwanted = UNWANTED.lock().unwrap_or_else(PoisonError::into_inner);
+    unwanted.contains(&shape(launch))
+}
+
+/// Asks the tuner whether it wants a launch, which it wants once.
+pub(super) fn ask(launch: &Call, name: &str) -> Option<Wanted> {
+    let mut unwanted = UNWANTED.lock().unwrap_or_else(PoisonError::into_inner);
+    unwanted.insert(shape(launch));
+    drop(unwanted);
+    let mut head = Message::new();
+    head.put_str(name);
+    launch.put_extents(&mut head);
+    let reply = call(Op::WantLaunch, &head).ok()?;
+    let mut fields = reply.fields();
+    if fields.u32().ok()? == 0 {
+        return None;
+    }
+    let room = fields.u64().ok()?;
+    let info = FunctionInfo::take(&mut fields).ok()?;
+    let count = fields.u32().ok()?;
+    let variables = (0..count).map(|_| Some(fields.str().ok()?.to_owned()));
+    Some(Wanted {
+        info,
+        room,
+        variables: variables.collect::<Option<_>>()?,
+    })
+}

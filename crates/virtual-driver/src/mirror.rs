@@ -1,0 +1,428 @@
+//! Launches of a GPU, repeated on the virtual one: it tells which bytes they read and wrote, and their hazards.
+//!
+//! The results that are captured are those of the GPU. Addresses of its memory are replaced by those of the copies.
+
+mod files;
+
+use std::io;
+use std::ops::Range;
+
+use capture::{Ranges, Shape};
+use cuda_shim::errors::{self, Code};
+use cuda_shim::protocol::{Fields, FunctionInfo, Message};
+use vgpu::BufferId;
+
+use crate::device::{Device, Function};
+use crate::fatbin::read_image;
+use crate::launches::Request;
+use crate::names::plain_name;
+
+/// Bytes of an address.
+const ADDRESS_BYTES: usize = 8;
+/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES` and `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
+const MAX_DYNAMIC_SHARED: u32 = 8;
+const NON_PORTABLE_CLUSTER: u32 = 14;
+
+/// Code of the program, and the launch that is repeated.
+#[derive(Debug, Default)]
+pub(crate) struct Mirror {
+    /// Number of the process.
+    pub(crate) process: u32,
+    /// What its driver loaded, the last at the end.
+    images: Vec<CodeImage>,
+    /// The images in the files of the process were added.
+    read_files: bool,
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct CodeImage {
+    bytes: Vec<u8>,
+    module: Option<u64>,
+}
+
+/// A launch between its copies of memory.
+#[derive(Debug)]
+struct Running {
+    request: Request,
+    number: u64,
+    memory: Vec<Copied>,
+    /// Contents after the launch on the GPU, until they are taken.
+    after: Option<Vec<Vec<u8>>>,
+}
+
+/// Memory of the GPU with its copy.
+#[derive(Debug)]
+struct Copied {
+    /// Addresses on the GPU.
+    addresses: Range<u64>,
+    buffer: BufferId,
+    is_variable: bool,
+    before: Vec<u8>,
+}
+
+impl Mirror {
+    /// Keeps code that the driver loaded.
+    pub(crate) fn offer(&mut self, bytes: &[u8]) {
+        self.images.push(CodeImage {
+            bytes: bytes.to_vec(),
+            module: None,
+        });
+    }
+
+    /// Number of the launch that is repeated, among those of the program.
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.running.as_ref().map(|running| running.number)
+    }
+
+    /// Replaces the GPU's addresses in some bytes by those of the copies.
+    fn translate(memory: &[Copied], starts: &[u64], bytes: &mut [u8]) {
+        for word in bytes.chunks_exact_mut(ADDRESS_BYTES) {
+            let Ok(value) = <[u8; ADDRESS_BYTES]>::try_from(&*word) else {
+                continue;
+            };
+            let address = u64::from_le_bytes(value);
+            let mut known = memory.iter().zip(starts);
+            if let Some((copied, start)) = known.find(|(it, _)| it.addresses.contains(&address)) {
+                let moved = address - copied.addresses.start + start;
+                word.copy_from_slice(&moved.to_le_bytes());
+            }
+        }
+    }
+}
+
+/// What the program is told of a launch that is wanted.
+#[derive(Debug)]
+struct Wanted {
+    room: u64,
+    info: FunctionInfo,
+    variables: Vec<String>,
+}
+
+impl Device {
+    /// Answers whether a launch on the GPU is to be captured.
+    pub(crate) fn answer_want(
+        &mut self,
+        fields: &mut Fields<'_>,
+        head: &mut Message,
+    ) -> io::Result<()> {
+        let name = fields.str()?.to_owned();
+        let mut extent = || Ok::<_, io::Error>([fields.u32()?, fields.u32()?, fields.u32()?]);
+        let (grid, block) = (extent()?, extent()?);
+        let shape = Shape {
+            grid,
+            block,
+            shared_bytes: fields.u32()?,
+        };
+        let Some(wanted) = self.want(&name, &shape) else {
+            head.put_u32(0);
+            return Ok(());
+        };
+        head.put_u32(1).put_u64(wanted.room);
+        wanted.info.put(head);
+        head.put_u32(wanted.variables.len() as u32);
+        for variable in &wanted.variables {
+            head.put_str(variable);
+        }
+        Ok(())
+    }
+
+    fn want(&mut self, name: &str, shape: &Shape) -> Option<Wanted> {
+        let writer = self.options.capture.clone()?;
+        let kernel = plain_name(name);
+        if !self.is_selected(name) || !writer.wants(name, &kernel, shape) {
+            return None;
+        }
+        let Some(number) = self.find_code(name) else {
+            writer.skip(format!(
+                "{kernel}: a launch was not captured, its code is not in what the program loaded; libraries of \
+                 kernels are not searched"
+            ));
+            return None;
+        };
+        let info = self.get_function(number, name).ok()?;
+        let module = self.module(number).ok()?;
+        if module.sass_only {
+            self.skip_without_ptx(&writer, &kernel);
+            return None;
+        }
+        let variables = module.variables().map(|(name, _)| name.to_owned());
+        Some(Wanted {
+            variables: variables.collect(),
+            room: writer.limit_bytes(),
+            info,
+        })
+    }
+
+    /// The module of a kernel, loaded at its first use: that of the code which the program loaded last.
+    fn find_code(&mut self, name: &str) -> Option<u64> {
+        let mut index = self.mirror.images.len();
+        loop {
+            while let Some(next) = index.checked_sub(1) {
+                index = next;
+                if let Some(module) = self.load_if_holds(index, name) {
+                    return Some(module);
+                }
+            }
+            if std::mem::replace(&mut self.mirror.read_files, true) {
+                return None;
+            }
+            let found = files::images_of_process(self.mirror.process);
+            let found = found.into_iter().map(|bytes| CodeImage {
+                bytes,
+                module: None,
+            });
+            let loaded = std::mem::take(&mut self.mirror.images);
+            self.mirror.images = found.chain(loaded).collect();
+            index = self.mirror.images.len();
+        }
+    }
+
+    /// The module of an image that has a kernel of that name.
+    fn load_if_holds(&mut self, index: usize, name: &str) -> Option<u64> {
+        let image = self.mirror.images.get(index)?;
+        if let Some(module) = image.module {
+            let holds = self.module(module).ok()?.code.entry(name).is_some();
+            return holds.then_some(module);
+        }
+        let code = read_image(&image.bytes, self.options.arch.cc).ok()?;
+        let in_text = code.ptx.as_ref().is_some_and(|text| text.contains(name));
+        let in_binary = |bytes: &Vec<u8>| bytes.windows(name.len()).any(|it| it == name.as_bytes());
+        if !in_text && !(code.ptx.is_none() && code.cubin.as_ref().is_some_and(in_binary)) {
+            return None;
+        }
+        let bytes = image.bytes.clone();
+        let module = self.load_module(&bytes).ok()?;
+        if let Some(image) = self.mirror.images.get_mut(index) {
+            image.module = Some(module);
+        }
+        self.module(module)
+            .is_ok_and(|module| module.code.entry(name).is_some())
+            .then_some(module)
+    }
+
+    /// Takes the memory of a launch before it runs on the GPU.
+    pub(crate) fn begin_mirrored(
+        &mut self,
+        fields: &mut Fields<'_>,
+        bulk: &[u8],
+    ) -> io::Result<Result<(), Code>> {
+        self.drop_mirrored();
+        let (function, number) = (fields.u64()?, fields.u64()?);
+        let mut extent = || Ok::<_, io::Error>([fields.u32()?, fields.u32()?, fields.u32()?]);
+        let (grid, block) = (extent()?, extent()?);
+        let (shared_bytes, flags) = (fields.u32()?, fields.u32()?);
+        let cluster = [fields.u32()?, fields.u32()?, fields.u32()?];
+        let (parameter_bytes, count) = (fields.u32()?, fields.u32()?);
+        let Some((parameters, mut rest)) = bulk.split_at_checked(parameter_bytes as usize) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let mut memory = Vec::new();
+        for _ in 0..count {
+            let (address, bytes, variable) = (fields.u64()?, fields.u64()?, fields.str()?);
+            let Some((before, after)) = rest.split_at_checked(bytes as usize) else {
+                return Err(io::ErrorKind::InvalidData.into());
+            };
+            rest = after;
+            let buffer = match self.copy_of(function, variable, bytes) {
+                Ok(buffer) => buffer,
+                Err(code) => return Ok(Err(code)),
+            };
+            memory.push(Copied {
+                addresses: address..address.saturating_add(bytes),
+                buffer,
+                is_variable: !variable.is_empty(),
+                before: before.to_vec(),
+            });
+        }
+        let request = Request {
+            stream: 0,
+            function,
+            grid,
+            block,
+            shared_bytes,
+            flags,
+            cluster,
+            parameters: parameters.to_vec(),
+        };
+        self.place_mirrored(request, number, memory);
+        Ok(Ok(()))
+    }
+
+    /// Writes the copies, and keeps the launch.
+    fn place_mirrored(&mut self, mut request: Request, number: u64, mut memory: Vec<Copied>) {
+        // The program stated these on the GPU.
+        let shared = i32::try_from(request.shared_bytes).unwrap_or(i32::MAX);
+        let _ = self.set_attribute(request.function, MAX_DYNAMIC_SHARED, shared);
+        let _ = self.set_attribute(request.function, NON_PORTABLE_CLUSTER, 1);
+        let starts = self.starts(&memory);
+        Mirror::translate(&memory, &starts, &mut request.parameters);
+        let mut contents: Vec<Vec<u8>> = memory
+            .iter_mut()
+            .map(|it| std::mem::take(&mut it.before))
+            .collect();
+        for (bytes, copied) in contents.iter_mut().zip(&memory) {
+            Mirror::translate(&memory, &starts, bytes);
+            self.memory.write(copied.buffer, 0, bytes);
+        }
+        for (copied, bytes) in memory.iter_mut().zip(contents) {
+            copied.before = bytes;
+        }
+        self.mirror.running = Some(Running {
+            request,
+            number,
+            memory,
+            after: None,
+        });
+    }
+
+    /// Addresses of the copies.
+    fn starts(&self, memory: &[Copied]) -> Vec<u64> {
+        let starts = memory.iter().map(|it| self.memory.address(it.buffer));
+        starts.collect()
+    }
+
+    /// A buffer for memory of the GPU, or that of a variable of the kernel's module.
+    fn copy_of(&mut self, function: u64, variable: &str, bytes: u64) -> Result<BufferId, Code> {
+        if !variable.is_empty() {
+            let module = self.function(function)?.module;
+            let buffer = self.module(module)?.variable(variable);
+            return buffer
+                .filter(|buffer| self.memory.len(*buffer) == bytes)
+                .ok_or(errors::NOT_FOUND);
+        }
+        let name = format!("memory of {bytes} bytes");
+        self.memory
+            .alloc(bytes, &name)
+            .map_err(|_| errors::OUT_OF_MEMORY)
+    }
+
+    /// Takes the memory after the launch, repeats it here and stores the capture.
+    pub(crate) fn end_mirrored(&mut self, bulk: &[u8]) -> Result<(), Code> {
+        let running = self.mirror.running.as_mut().ok_or(errors::INVALID_VALUE)?;
+        let mut rest = bulk;
+        let mut after = Vec::new();
+        for copied in &running.memory {
+            let split = rest.split_at_checked(copied.before.len());
+            let (own, others) = split.ok_or(errors::INVALID_VALUE)?;
+            after.push(own.to_vec());
+            rest = others;
+        }
+        running.after = Some(after);
+        let request = running.request.clone();
+        let ran = self.launch(&request);
+        // A fault belongs to this launch, and the limit of work may have ended it.
+        let stopped = std::mem::replace(&mut self.sticky, errors::SUCCESS);
+        if ran.is_err() || stopped == errors::LAUNCH_TIMEOUT {
+            self.capture_compared(&request)?;
+        }
+        self.drop_mirrored();
+        Ok(())
+    }
+
+    /// Replaces the results of the launch by those of the GPU; notes their differences.
+    pub(crate) fn take_results(&mut self, function: &Function) {
+        let different = self.write_results();
+        if different > 0 {
+            self.summary.add_note(format!(
+                "{}: {different} bytes of the GPU's results differ from those of the virtual GPU, as where atomic \
+                 operations add floats in another order; the GPU's are captured",
+                function.shown_name
+            ));
+        }
+    }
+
+    /// Writes the results of the GPU; returns the number of bytes that they change.
+    fn write_results(&mut self) -> usize {
+        let Some(mut running) = self.mirror.running.take() else {
+            return 0;
+        };
+        let mut after = running.after.take().unwrap_or_default();
+        let starts = self.starts(&running.memory);
+        let mut different = 0;
+        for (bytes, copied) in after.iter_mut().zip(&running.memory) {
+            Mirror::translate(&running.memory, &starts, bytes);
+            let own = self.memory.read(copied.buffer);
+            different += own.iter().zip(&*bytes).filter(|(a, b)| a != b).count();
+            self.memory.write(copied.buffer, 0, bytes);
+        }
+        self.mirror.running = Some(running);
+        different
+    }
+
+    /// Stores a launch that the virtual GPU cannot run to its end: what differs was written, all may have been read.
+    fn capture_compared(&mut self, request: &Request) -> Result<(), Code> {
+        let function = self.function(request.function)?.clone();
+        let Some(running) = self.mirror.running.as_ref() else {
+            return Ok(());
+        };
+        for copied in &running.memory {
+            self.memory.write(copied.buffer, 0, &copied.before);
+        }
+        let Some(pending) = self.begin_capture(request, &function) else {
+            return Ok(());
+        };
+        self.write_results();
+        self.summary.add_note(format!(
+            "{}: the virtual GPU did not run a launch to its end; its memory before and after tells what it wrote, and \
+             all of it counts as read",
+            function.shown_name
+        ));
+        let running = self.mirror.running.as_ref();
+        let changed = running.map(|running| {
+            let ranges = running.memory.iter().map(|copied| {
+                let after = self.memory.read(copied.buffer);
+                (copied.buffer, changed(&copied.before, &after))
+            });
+            ranges.collect::<Vec<_>>()
+        });
+        self.finish_compared(pending, request, &function, &changed.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Notes a launch that the program could not copy.
+    pub(crate) fn skip_mirrored(&mut self, fields: &mut Fields<'_>) -> io::Result<()> {
+        let (name, bytes, reason) = (fields.str()?, fields.u64()?, fields.str()?);
+        if let Some(writer) = self.options.capture.as_deref() {
+            let kernel = plain_name(name);
+            match reason.is_empty() {
+                true => drop(writer.has_room(&kernel, bytes)),
+                false => writer.skip(format!("{kernel}: a launch was not captured, {reason}")),
+            }
+        }
+        self.drop_mirrored();
+        Ok(())
+    }
+
+    /// Frees the copies.
+    fn drop_mirrored(&mut self) {
+        let running = self.mirror.running.take();
+        for copied in running.into_iter().flat_map(|running| running.memory) {
+            if !copied.is_variable {
+                self.memory.free(copied.buffer);
+            }
+        }
+    }
+}
+
+/// Bytes from the first to the last that differ.
+fn changed(before: &[u8], after: &[u8]) -> Ranges {
+    let differs = |(a, b): (&u8, &u8)| a != b;
+    let first = before.iter().zip(after).position(differs);
+    let last = before.iter().zip(after).rposition(differs);
+    let range = first
+        .zip(last)
+        .map(|(first, last)| first as u64..last as u64 + 1);
+    Ranges::merge(range.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_bytes_reach_from_the_first_to_the_last() {
+        assert_eq!(changed(&[1, 2, 3, 4], &[1, 0, 3, 0]).list, [[1, 4]]);
+        assert!(changed(&[1, 2], &[1, 2]).is_empty());
+    }
+}
