@@ -44,9 +44,9 @@ macro_rules! launches {
                 values: Pointers,
                 $($extra: Pointers)?
             ) {
-                #[allow(unused_mut, unused_assignments, reason = "cooperative launches have one form of arguments")]
-                let mut packed: Pointers = std::ptr::null_mut();
-                $(packed = $extra;)?
+                // Cooperative launches have one form of arguments.
+                let packed: &[Pointers] = &[$($extra)?];
+                let packed = packed.first().copied().unwrap_or(std::ptr::null_mut());
                 let call = Call {
                     function,
                     extents: [

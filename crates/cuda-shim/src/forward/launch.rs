@@ -103,12 +103,9 @@ static LAUNCHES: AtomicU64 = AtomicU64::new(0);
 pub(super) unsafe fn around(launch: &Call, run: impl FnOnce() -> Code) -> Code {
     let number = LAUNCHES.fetch_add(1, Ordering::Relaxed) + 1;
     // SAFETY: the caller's promise.
-    let pending = match is_unwanted(launch) {
-        true => None,
-        false => unsafe { begin(launch, number) },
-    };
+    let pending = (!is_unwanted(launch)).then(|| unsafe { begin(launch, number) });
     let code = run();
-    if let Some(pending) = pending {
+    if let Some(pending) = pending.flatten() {
         end(&pending, code);
     }
     code

@@ -48,7 +48,7 @@ macro_rules! real {
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)+) => {
         $(
         /// The driver's function of this name.
-        pub(super) unsafe fn $name($($argument: $type),*) -> Code {
+        pub(super) unsafe extern "C" fn $name($($argument: $type),*) -> Code {
             static ADDRESS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
             let mut address = ADDRESS.load(Relaxed);
             if address.is_null() {
