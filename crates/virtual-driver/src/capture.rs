@@ -189,7 +189,8 @@ impl Device {
         let contents = pending.buffers.into_iter().map(|reached| {
             let mut own = changed.iter().filter(|(id, _)| *id == reached.id);
             let written = own.next().map(|(_, ranges)| ranges.clone());
-            let read = Ranges::merge(vec![0..reached.before.len() as u64]);
+            let whole = 0..reached.before.len() as u64;
+            let read = Ranges::merge(std::iter::once(whole).collect());
             self.contents(reached, [read, written.unwrap_or_default()])
         });
         let contents = contents.collect();

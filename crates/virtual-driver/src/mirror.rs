@@ -186,9 +186,12 @@ impl Device {
             return holds.then_some(module);
         }
         let code = read_image(&image.bytes, self.options.arch.cc).ok()?;
-        let in_text = code.ptx.as_ref().is_some_and(|text| text.contains(name));
-        let in_binary = |bytes: &Vec<u8>| bytes.windows(name.len()).any(|it| it == name.as_bytes());
-        if !in_text && !(code.ptx.is_none() && code.cubin.as_ref().is_some_and(in_binary)) {
+        let names_it = |bytes: &[u8]| bytes.windows(name.len()).any(|it| it == name.as_bytes());
+        let holds = match (&code.ptx, &code.cubin) {
+            (Some(text), _) => text.contains(name),
+            (None, cubin) => cubin.as_deref().is_some_and(names_it),
+        };
+        if !holds {
             return None;
         }
         let bytes = image.bytes.clone();
