@@ -19,6 +19,8 @@ use crate::names::plain_name;
 
 /// Bytes of an address.
 const ADDRESS_BYTES: usize = 8;
+/// Size of the largest element of an array, bytes.
+const MAX_ELEMENT_BYTES: usize = 16;
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES` and `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
 const MAX_DYNAMIC_SHARED: u32 = 8;
 const NON_PORTABLE_CLUSTER: u32 = 14;
@@ -408,14 +410,16 @@ impl Device {
     }
 }
 
-/// Bytes from the first to the last that differ.
+/// Bytes from the first to the last that differ, in whole elements: an element of a result may have old bytes.
 fn changed(before: &[u8], after: &[u8]) -> Ranges {
     let differs = |(a, b): (&u8, &u8)| a != b;
     let first = before.iter().zip(after).position(differs);
     let last = before.iter().zip(after).rposition(differs);
-    let range = first
-        .zip(last)
-        .map(|(first, last)| first as u64..last as u64 + 1);
+    let range = first.zip(last).map(|(first, last)| {
+        let end = (last + 1).next_multiple_of(MAX_ELEMENT_BYTES);
+        let start = first - first % MAX_ELEMENT_BYTES;
+        start as u64..end.min(after.len()) as u64
+    });
     Ranges::merge(range.into_iter().collect())
 }
 
@@ -425,7 +429,9 @@ mod tests {
 
     #[test]
     fn changed_bytes_reach_from_the_first_to_the_last() {
-        assert_eq!(changed(&[1, 2, 3, 4], &[1, 0, 3, 0]).list, [[1, 4]]);
-        assert!(changed(&[1, 2], &[1, 2]).is_empty());
+        let mut after = [0; 40];
+        assert!(changed(&[0; 40], &after).is_empty());
+        (after[19], after[37]) = (1, 1);
+        assert_eq!(changed(&[0; 40], &after).list, [[16, 40]]);
     }
 }
