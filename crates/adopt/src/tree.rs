@@ -2,12 +2,14 @@
 
 use super::AdoptError;
 use super::macros::Launching;
+use cuda_source::tree::parse;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use tree_sitter::{Parser, Tree};
 use tuner_core::files;
 
-pub(crate) use tree_sitter::Node;
+pub(crate) use cuda_source::tree::{
+    GNU_KEYWORDS, Node, Tree, bare, body, first, function, inner, is_function, named, visit, words,
+};
 
 /// A file and its syntax tree.
 #[derive(Debug)]
@@ -37,26 +39,18 @@ impl Source {
     }
 
     pub(crate) fn parse(path: &Path, shown: String, text: String) -> Option<Self> {
-        let mut parser = Parser::new();
-        parser
-            .set_language(&tree_sitter_cuda::LANGUAGE.into())
-            .ok()?;
-        let tree = parser.parse(parsable(&text), None)?;
+        let tree = parse(&text, &[])?;
         let mut source = Self {
             path: path.to_owned(),
             shown,
-            code: blanked(&text, tree.root_node()),
+            code: cuda_source::blanked(&text, true),
             text,
             tree,
         };
         // `BIND(f32, 4)` without a semicolon would swallow the next declaration.
         let uses = Launching::collect(std::slice::from_ref(&source)).uses(&source);
         if !uses.is_empty() {
-            let mut bytes = parsable(&source.text);
-            for at in uses {
-                blank(bytes.get_mut(at).unwrap_or_default());
-            }
-            source.tree = parser.parse(&bytes, None)?;
+            source.tree = parse(&source.text, &uses)?;
         }
         Some(source)
     }
@@ -87,204 +81,6 @@ impl Source {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
-}
-
-/// CUDA attributes that the grammar does not accept everywhere.
-const ATTRIBUTES: [&str; 3] = ["__cluster_dims__", "__maxnreg__", "__block_size__"];
-
-/// Spellings of keywords in GNU C++ that neither the grammar nor NVRTC knows.
-pub(crate) const GNU_KEYWORDS: [(&str, &str); 4] = [
-    ("__const__", "const"),
-    ("__const", "const"),
-    ("__signed__", "signed"),
-    ("__signed", "signed"),
-];
-
-/// Writes keywords of GNU C++ as the standard does, padded to the same length.
-fn replace_gnu_keywords(text: &str, bytes: &mut [u8]) {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    for (gnu, standard) in GNU_KEYWORDS {
-        for (at, _) in text.match_indices(gnu) {
-            let (before, rest) = (text.get(..at), text.get(at + gnu.len()..));
-            let whole = !before.is_some_and(|it| it.ends_with(is_part))
-                && !rest.is_some_and(|it| it.starts_with(is_part));
-            if let (true, Some(place)) = (whole, bytes.get_mut(at..at + gnu.len())) {
-                blank(place);
-                place
-                    .iter_mut()
-                    .zip(standard.bytes())
-                    .for_each(|(to, from)| *to = from);
-            }
-        }
-    }
-}
-
-/// Returns a text of the same length for the parser: without unsupported attributes and without
-/// directives inside enumerations.
-fn parsable(text: &str) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    replace_gnu_keywords(text, &mut bytes);
-    for attribute in ATTRIBUTES {
-        for (at, _) in text.match_indices(attribute) {
-            let rest = text.get(at + attribute.len()..).unwrap_or_default();
-            let open = rest.len() - rest.trim_start().len();
-            if rest.get(open..).is_some_and(|rest| rest.starts_with('('))
-                && let Some(end) = closing(rest, open, '(', ')')
-            {
-                let whole = at..at + attribute.len() + end;
-                blank(bytes.get_mut(whole).unwrap_or_default());
-            }
-        }
-    }
-    for (at, _) in text.match_indices("enum") {
-        let rest = text.get(at..).unwrap_or_default();
-        let Some(open) = rest.find(['{', ';', '(', ')']) else {
-            continue;
-        };
-        if rest.get(open..).is_some_and(|rest| rest.starts_with('{'))
-            && let Some(end) = closing(rest, open, '{', '}')
-        {
-            let mut start = at + open;
-            for line in rest
-                .get(open..end)
-                .unwrap_or_default()
-                .split_inclusive('\n')
-            {
-                if line.trim_start().starts_with('#') {
-                    let whole = start..start + line.len();
-                    blank(bytes.get_mut(whole).unwrap_or_default());
-                }
-                start += line.len();
-            }
-        }
-    }
-    bytes
-}
-
-/// Returns the byte after the bracket that closes the one at `open`.
-fn closing(text: &str, open: usize, opens: char, closes: char) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, c) in text.get(open..)?.char_indices() {
-        if c == opens {
-            depth += 1;
-        } else if c == closes {
-            depth = depth.checked_sub(1)?;
-            if depth == 0 {
-                return Some(open + at + c.len_utf8());
-            }
-        }
-    }
-    None
-}
-
-/// Blanks comments and string literals; keeps the length.
-fn blanked(text: &str, root: Node<'_>) -> String {
-    let mut bytes = text.as_bytes().to_vec();
-    visit(root, &mut |node| {
-        if !matches!(
-            node.kind(),
-            "comment" | "string_literal" | "char_literal" | "raw_string_literal"
-        ) {
-            return true;
-        }
-        blank(bytes.get_mut(node.byte_range()).unwrap_or_default());
-        false
-    });
-    String::from_utf8(bytes).unwrap_or_default()
-}
-
-/// Blanks everything except line ends.
-fn blank(bytes: &mut [u8]) {
-    for byte in bytes {
-        if *byte != b'\n' {
-            *byte = b' ';
-        }
-    }
-}
-
-/// Visits a tree, below the nodes for which `visit` returns true. Iterative: trees may be deep.
-pub(crate) fn visit<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>) -> bool) {
-    let mut waiting = vec![root];
-    while let Some(node) = waiting.pop() {
-        if visit(node) {
-            let mut cursor = node.walk();
-            let first = waiting.len();
-            waiting.extend(node.children(&mut cursor));
-            if let Some(added) = waiting.get_mut(first..) {
-                added.reverse();
-            }
-        }
-    }
-}
-
-/// Returns the named children of a node without comments.
-pub(crate) fn named(node: Node<'_>) -> Vec<Node<'_>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor)
-        .filter(|child| child.kind() != "comment")
-        .collect()
-}
-
-/// Returns the first named child.
-pub(crate) fn first(node: Node<'_>) -> Option<Node<'_>> {
-    named(node).into_iter().next()
-}
-
-/// Returns the identifiers of a text.
-pub(crate) fn words(text: &str) -> Vec<&str> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_')
-        .filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_'))
-        .collect()
-}
-
-/// Returns the declaration inside a template.
-pub(crate) fn inner(node: Node<'_>) -> Node<'_> {
-    let mut node = node;
-    while node.kind() == "template_declaration" {
-        match named(node).pop() {
-            Some(child) => node = child,
-            None => break,
-        }
-    }
-    node
-}
-
-/// Strips parentheses and casts from an expression.
-pub(crate) fn bare(node: Node<'_>) -> Option<Node<'_>> {
-    let mut node = node;
-    loop {
-        node = match node.kind() {
-            "parenthesized_expression" => first(node)?,
-            "cast_expression" => node.child_by_field_name("value")?,
-            _ => return Some(node),
-        };
-    }
-}
-
-/// Returns the body of a function or type.
-pub(crate) fn body(node: Node<'_>) -> Option<Node<'_>> {
-    inner(node).child_by_field_name("body")
-}
-
-/// Returns the function declarator of a node, if it has one.
-pub(crate) fn function(node: Node<'_>) -> Option<Node<'_>> {
-    let mut at = inner(node).child_by_field_name("declarator")?;
-    loop {
-        if at.kind() == "function_declarator" {
-            return Some(at);
-        }
-        at = at
-            .child_by_field_name("declarator")
-            .or_else(|| at.named_child(0))?;
-    }
-}
-
-pub(crate) fn is_function(node: Node<'_>) -> bool {
-    let found = inner(node);
-    matches!(
-        found.kind(),
-        "function_definition" | "declaration" | "template_instantiation"
-    ) && function(node).is_some()
 }
 
 /// Returns the name in a declarator without qualifiers.

@@ -4,10 +4,10 @@ use super::expr::Expr;
 use super::host::Host;
 use super::tree::{self, Node, Source, visit};
 use super::unit::{Kind, Unit};
+use cuda_source::{Base, CppType};
 use std::fmt::Write as _;
-use tuner_core::element::Element;
+use tuner_core::element::{Element, vector_type};
 use tuner_core::plan::Role;
-use tuner_space::vector_type;
 
 /// Placeholder for the argument's name in a value.
 pub(crate) const OWN: &str = "$";
@@ -87,22 +87,26 @@ pub(crate) fn number(ty: &str) -> Option<Number> {
         return None;
     }
     let plain = plain(ty);
-    let name = plain.strip_prefix("std::").unwrap_or(&plain);
-    // A `void*` is a buffer of bytes.
-    let element = Element::from_cpp(name).or_else(|| (name == "void").then_some(Element::U8));
-    let (yaml, element, lanes) = match element {
-        Some(element) => (element.name(), element, 1),
-        None => {
-            let yaml = match name {
-                "dim3" => "uint3",
-                "__half2" => "half2",
-                "__nv_bfloat162" | "nv_bfloat162" => "bfloat162",
-                vector => vector,
-            };
-            let (element, lanes) = vector_type(yaml)?;
-            (yaml, element, lanes)
-        }
+    let name = match plain.strip_prefix("std::").unwrap_or(&plain) {
+        "dim3" => "uint3",
+        "nv_bfloat162" => "__nv_bfloat162",
+        name => name,
     };
+    let CppType { base, lanes } = CppType::by_name(name);
+    // A `void*` is a buffer of bytes.
+    let element = base
+        .element()
+        .or((base == Base::Void).then_some(Element::U8))?;
+    let yaml = match (lanes, name) {
+        (1, _) => element.name(),
+        (_, "__half2") => "half2",
+        (_, "__nv_bfloat162") => "bfloat162",
+        (_, vector) => vector,
+    };
+    // Packed floats and aligned vectors have no name in a search space.
+    if lanes > 1 {
+        vector_type(yaml)?;
+    }
     Some(Number {
         yaml: yaml.to_owned(),
         element,

@@ -3,6 +3,10 @@
 //! The conversions are deliberately not the virtual GPU's: the judge shares no code with the
 //! judged.
 
+mod vectors;
+
+pub use vectors::{PAIRS, VECTORS, vector_type};
+
 use super::fp8;
 use crate::named::named;
 use half::{bf16, f16};

@@ -1,7 +1,8 @@
 //! Checks of a template against its search space without compiling: different defaults and
 //! parameters that it never mentions.
 
-use crate::compile::{MacroDefault, Template, blanked, conditions, is_word};
+use crate::compile::{MacroDefault, Template, conditions};
+use cuda_source::{blanked, is_word};
 use tuner_core::value::Value;
 use tuner_space::{Expr, Launch, Parameter};
 

@@ -33,7 +33,7 @@ pub use construct::{Constraint, Environment, Place, SpaceError};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use expr::{Bits, Kind, Program, Scope, Term, TermId, Terms};
 pub use expr::{EvaluateError, Expr, ExprError, Fault, Node, Op, Val, nearest_or_all, suggest};
-pub use file::{ArgumentPlace, BareSpace, Places, is_kernel_name, json_schema, vector_type};
+pub use file::{ArgumentPlace, BareSpace, Places, is_kernel_name, json_schema};
 pub use parameter::{Config, Neighbourhood, Parameter};
 pub use reference::reference;
 pub use resolved::Resolved;

@@ -1,7 +1,6 @@
 //! Values by their bytes, as a search space writes them.
 
-use tuner_core::element::Element;
-use tuner_space::vector_type;
+use tuner_core::element::{Element, vector_type};
 
 /// Bytes of an address.
 const ADDRESS_BYTES: u64 = 8;

@@ -1,7 +1,7 @@
 //! Source text with its loops, read by its syntax tree.
 
+use cuda_source::tree::{self, Node, Tree};
 use std::ops::Range;
-use tree_sitter::{Node, Parser, Tree};
 
 /// Source with its syntax tree.
 pub(super) struct Source<'a> {
@@ -32,19 +32,8 @@ pub(super) struct Loop<'a> {
 impl<'a> Source<'a> {
     /// Parses a source; text that is not C++ has fewer loops.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
-        let mut parser = Parser::new();
-        parser
-            .set_language(&tree_sitter_cuda::LANGUAGE.into())
-            .ok()?;
         // The grammar has no place for a pragma between a loop's header and its body.
-        let lines =
-            text.split_inclusive('\n')
-                .map(|line| match line.trim_start().starts_with("#pragma") {
-                    true => line.chars().map(blank).collect(),
-                    false => line.to_owned(),
-                });
-        let blanked: String = lines.collect();
-        let tree = parser.parse(blanked.as_bytes(), None)?;
+        let tree = tree::parse(text, &pragmas(text))?;
         Some(Self { text, tree })
     }
 
@@ -109,12 +98,16 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns blanks of the same length; a line's end stays.
-fn blank(letter: char) -> String {
-    match letter {
-        '\n' => "\n".to_owned(),
-        other => " ".repeat(other.len_utf8()),
-    }
+/// Returns the places of pragmas.
+fn pragmas(text: &str) -> Vec<Range<usize>> {
+    let mut end = 0;
+    let lines = text.split_inclusive('\n').map(|line| {
+        let start = end;
+        end += line.len();
+        (line, start..end)
+    });
+    let found = lines.filter(|(line, _)| line.trim_start().starts_with("#pragma"));
+    found.map(|(_, place)| place).collect()
 }
 
 /// Splits `int name = value` or `int name = value;`.

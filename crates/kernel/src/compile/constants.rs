@@ -2,7 +2,7 @@
 //! that the source sets to zero appears uninitialized there.
 
 use super::render::Source;
-use super::template::{blanked, is_word};
+use cuda_source::{blanked, is_word};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 

@@ -40,5 +40,5 @@ pub use render::{Source, render, render_bound};
 pub use resources::{KernelResources, parse_log};
 
 pub use template::{Header, MacroDefault, Template, included_names};
-pub(crate) use template::{blanked, conditions, definitions, included_macros, is_word};
+pub(crate) use template::{conditions, definitions, included_macros};
 pub use worker::{WORKER_COMMAND, serve};

@@ -3,7 +3,8 @@
 //! Not a C++ parser: the compiler determines types. This finds the positions for messages, and the
 //! macros that a declaration can depend on.
 
-use crate::compile::{Template, blanked, is_word};
+use crate::compile::Template;
+use cuda_source::{blanked, is_word};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tuner_core::files;

@@ -1,5 +1,6 @@
 //! Type of a kernel's parameter, and its compatibility with declared element types.
 
+use cuda_source::{Base, CppType};
 use tuner_core::element::Element;
 
 /// A kernel's parameter from the compiler.
@@ -37,87 +38,6 @@ pub(super) enum Fit {
     /// It is another type.
     Wrong,
 }
-
-/// Base types of elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Base {
-    Void,
-    Bool,
-    Char,
-    SignedChar,
-    UnsignedChar,
-    Short,
-    UnsignedShort,
-    Int,
-    UnsignedInt,
-    Long,
-    UnsignedLong,
-    Float,
-    Double,
-    Half,
-    HalfBits,
-    Bfloat,
-    BfloatBits,
-    E4m3,
-    E5m2,
-    Other,
-}
-
-/// Names of types with the element and its count; `_` is replaced by 1 to 4.
-const NAMES: [(&str, Base, u64); 52] = [
-    ("void", Base::Void, 1),
-    ("bool", Base::Bool, 1),
-    ("char", Base::Char, 1),
-    ("signed char", Base::SignedChar, 1),
-    ("unsigned char", Base::UnsignedChar, 1),
-    ("short", Base::Short, 1),
-    ("unsigned short", Base::UnsignedShort, 1),
-    ("int", Base::Int, 1),
-    ("unsigned int", Base::UnsignedInt, 1),
-    ("unsigned", Base::UnsignedInt, 1),
-    ("long", Base::Long, 1),
-    ("unsigned long", Base::UnsignedLong, 1),
-    ("long long", Base::Long, 1),
-    ("unsigned long long", Base::UnsignedLong, 1),
-    ("float", Base::Float, 1),
-    ("double", Base::Double, 1),
-    ("char_", Base::SignedChar, 0),
-    ("uchar_", Base::UnsignedChar, 0),
-    ("short_", Base::Short, 0),
-    ("ushort_", Base::UnsignedShort, 0),
-    ("int_", Base::Int, 0),
-    ("uint_", Base::UnsignedInt, 0),
-    ("long_", Base::Long, 0),
-    ("long4_16a", Base::Long, 4),
-    ("long4_32a", Base::Long, 4),
-    ("ulong_", Base::UnsignedLong, 0),
-    ("ulong4_16a", Base::UnsignedLong, 4),
-    ("ulong4_32a", Base::UnsignedLong, 4),
-    ("longlong_", Base::Long, 0),
-    ("longlong4_16a", Base::Long, 4),
-    ("longlong4_32a", Base::Long, 4),
-    ("ulonglong_", Base::UnsignedLong, 0),
-    ("ulonglong4_16a", Base::UnsignedLong, 4),
-    ("ulonglong4_32a", Base::UnsignedLong, 4),
-    ("float_", Base::Float, 0),
-    ("double_", Base::Double, 0),
-    ("double4_16a", Base::Double, 4),
-    ("double4_32a", Base::Double, 4),
-    ("__half", Base::Half, 1),
-    ("__half2", Base::Half, 2),
-    ("__half_raw", Base::HalfBits, 1),
-    ("__half2_raw", Base::HalfBits, 2),
-    ("__nv_bfloat16", Base::Bfloat, 1),
-    ("__nv_bfloat162", Base::Bfloat, 2),
-    ("__nv_bfloat16_raw", Base::BfloatBits, 1),
-    ("__nv_bfloat162_raw", Base::BfloatBits, 2),
-    ("__nv_fp8_e4m3", Base::E4m3, 1),
-    ("__nv_fp8x2_e4m3", Base::E4m3, 2),
-    ("__nv_fp8x4_e4m3", Base::E4m3, 4),
-    ("__nv_fp8_e5m2", Base::E5m2, 1),
-    ("__nv_fp8x2_e5m2", Base::E5m2, 2),
-    ("__nv_fp8x4_e5m2", Base::E5m2, 4),
-];
 
 const UNTYPED: &str = "`void*` says nothing of its elements, so no type is compared";
 const BYTES: &str = "the kernel takes raw bytes, so no type is compared";
@@ -161,9 +81,7 @@ impl Parameter {
         let (base, _) = base(&element);
         match base {
             Base::Void if form != Form::Value => Fit::Loose(UNTYPED),
-            Base::Char | Base::SignedChar | Base::UnsignedChar if form != Form::Value => {
-                Fit::Loose(BYTES)
-            }
+            _ if form != Form::Value && is_byte(base) => Fit::Loose(BYTES),
             Base::Other if self.bytes == bytes && !self.is_enum && form != Form::Other => Fit::Same,
             _ => Fit::Wrong,
         }
@@ -205,9 +123,9 @@ impl Parameter {
         }
         match base {
             Base::Void => Fit::Loose(UNTYPED),
-            Base::Char | Base::SignedChar | Base::UnsignedChar if size > 1 => Fit::Loose(BYTES),
+            _ if is_byte(base) && size > 1 => Fit::Loose(BYTES),
             // Narrow elements are often moved 8 or 16 bytes at a time.
-            Base::UnsignedInt | Base::UnsignedLong if count > 1 && size < 4 => Fit::Loose(BITS),
+            Base::Number(Element::U32 | Element::U64) if count > 1 && size < 4 => Fit::Loose(BITS),
             Base::Other if self.bytes.is_multiple_of(size) => Fit::Loose(STRUCT),
             _ => Fit::Wrong,
         }
@@ -244,24 +162,17 @@ impl Parameter {
                 _ => None,
             };
         }
-        Some(match base(&element).0 {
-            Base::Bool => Element::Bool,
-            Base::UnsignedChar => Element::U8,
-            Base::Short => Element::I16,
-            Base::UnsignedShort => Element::U16,
-            Base::Char | Base::SignedChar => Element::I8,
-            Base::Int => Element::I32,
-            Base::UnsignedInt => Element::U32,
-            Base::Long | Base::UnsignedLong => Element::I64,
-            Base::Float => Element::F32,
-            Base::Double => Element::F64,
-            Base::Half | Base::HalfBits => Element::F16,
-            Base::Bfloat | Base::BfloatBits => Element::Bf16,
-            Base::E4m3 => Element::F8e4m3,
-            Base::E5m2 => Element::F8e5m2,
-            Base::Void | Base::Other => return None,
-        })
+        match base(&element).0.element() {
+            // Sizes are declared so.
+            Some(Element::U64) => Some(Element::I64),
+            found => found,
+        }
     }
+}
+
+/// Reports whether the elements are bytes.
+fn is_byte(base: Base) -> bool {
+    matches!(base, Base::Char | Base::Number(Element::I8 | Element::U8))
 }
 
 /// Removes `const` and `volatile`; the first result reports whether `const` was present.
@@ -276,49 +187,30 @@ fn unqualified(ty: &str) -> (bool, String) {
 }
 
 fn base(name: &str) -> (Base, u64) {
-    for (known, base, count) in NAMES {
-        if count > 0 {
-            if known == name {
-                return (base, count);
-            }
-            continue;
-        }
-        for length in 1..=4_u64 {
-            if known.replacen('_', &length.to_string(), 1) == name {
-                return (base, length);
-            }
-        }
-    }
-    (Base::Other, 1)
+    let CppType { base, lanes } = CppType::by_name(name);
+    (base, lanes.into())
 }
 
 fn fits(declared: Element, base: Base) -> Fit {
+    let number = |element| base == Base::Number(element);
     let same = match declared {
-        Element::F16 => &[Base::Half, Base::HalfBits, Base::UnsignedShort][..],
-        Element::Bf16 => &[Base::Bfloat, Base::BfloatBits, Base::UnsignedShort],
-        Element::F32 => &[Base::Float],
-        Element::F64 => &[Base::Double],
-        Element::I8 => &[Base::SignedChar, Base::Char],
-        Element::U8 => &[Base::UnsignedChar, Base::Char],
-        Element::I32 => &[Base::Int],
-        Element::U32 => &[Base::UnsignedInt],
-        Element::Bool => &[Base::Bool],
-        Element::I16 => &[Base::Short],
-        Element::U16 => &[Base::UnsignedShort],
-        Element::U64 => &[Base::UnsignedLong],
+        Element::F16 | Element::Bf16 => base == Base::Bits(declared) || number(Element::U16),
+        Element::I8 | Element::U8 => base == Base::Char,
         // Sizes and counts are `size_t`, and were declared so before there was `u64`.
-        Element::I64 => &[Base::Long, Base::UnsignedLong],
+        Element::I64 => number(Element::U64),
         // CUDA's own storage type of these is `unsigned char`.
-        Element::F8e4m3 => &[Base::E4m3, Base::UnsignedChar],
-        Element::F8e5m2 => &[Base::E5m2, Base::UnsignedChar],
+        Element::F8e4m3 | Element::F8e5m2 => number(Element::U8),
+        _ => false,
     };
-    if same.contains(&base) {
+    if same || number(declared) {
         return Fit::Same;
     }
     match (declared, base) {
-        (Element::U8, Base::Bool) => Fit::Loose(BOOL),
-        (Element::F16 | Element::Bf16, Base::Short)
-        | (Element::F8e4m3 | Element::F8e5m2, Base::Char | Base::SignedChar) => Fit::Loose(BITS),
+        (Element::U8, Base::Number(Element::Bool)) => Fit::Loose(BOOL),
+        (Element::F16 | Element::Bf16, Base::Number(Element::I16))
+        | (Element::F8e4m3 | Element::F8e5m2, Base::Char | Base::Number(Element::I8)) => {
+            Fit::Loose(BITS)
+        }
         _ => Fit::Wrong,
     }
 }

@@ -23,7 +23,6 @@ pub use bare::BareSpace;
 pub(crate) use origin::Origin;
 pub use origin::{ArgumentPlace, Places};
 pub use schema::json_schema;
-pub use types::vector_type;
 pub use vocabulary::is_kernel_name;
 
 use super::{Diagnostics, KernelSpec};

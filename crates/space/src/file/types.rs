@@ -8,7 +8,7 @@ use super::texts::{FieldText, TypeText, ValueText};
 use crate::expr::{nearest_or_all, suggest};
 use crate::{Argument, Expr, Piece, PieceValue, Record, RecordField};
 use std::ops::Range;
-use tuner_core::element::Element;
+use tuner_core::element::{Element, PAIRS, VECTORS, vector_type};
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 
@@ -31,50 +31,12 @@ struct NumberLayout {
 /// Most numbers in a field.
 const MAX_FIELD: u64 = 1 << 16;
 
-/// CUDA's vector types without their number of lanes.
-const VECTORS: [(&str, Element); 12] = [
-    ("char", Element::I8),
-    ("uchar", Element::U8),
-    ("short", Element::I16),
-    ("ushort", Element::U16),
-    ("int", Element::I32),
-    ("uint", Element::U32),
-    ("longlong", Element::I64),
-    ("ulonglong", Element::U64),
-    ("long", Element::I64),
-    ("ulong", Element::U64),
-    ("float", Element::F32),
-    ("double", Element::F64),
-];
-
-/// Vectors of two with separate names.
-const PAIRS: [(&str, Element); 5] = [
-    ("half2", Element::F16),
-    ("__half2", Element::F16),
-    ("bf162", Element::Bf16),
-    ("bfloat162", Element::Bf16),
-    ("__nv_bfloat162", Element::Bf16),
-];
-
 /// Returns a number or vector type by its name, with its lanes.
 pub(super) fn plain(name: &str) -> Option<(Element, u32)> {
     if let Ok(element) = name.parse() {
         return Some((element, 1));
     }
     vector_type(name)
-}
-
-/// Returns a CUDA vector type by its name, such as `float4` or `half2`, with its lanes.
-#[must_use]
-pub fn vector_type(name: &str) -> Option<(Element, u32)> {
-    if let Some((_, element)) = PAIRS.into_iter().find(|(pair, _)| *pair == name) {
-        return Some((element, 2));
-    }
-    let last = name.chars().next_back()?;
-    let lanes = last.to_digit(10).filter(|lanes| (1..=4).contains(lanes))?;
-    let front = &name[..name.len() - 1];
-    let (_, element) = VECTORS.into_iter().find(|(vector, _)| *vector == front)?;
-    Some((element, lanes))
 }
 
 /// Returns the names of all types, for messages and editors.

@@ -1,0 +1,89 @@
+//! Source as text: comments, literals, words.
+
+/// Reports whether a byte is part of a name or a number.
+#[must_use]
+pub fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+/// Blanks comments and, with `literals`, strings and character literals; keeps length and lines.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "every place is checked against the length by the loop around it"
+)]
+#[must_use]
+pub fn blanked(text: &str, literals: bool) -> String {
+    let bytes = text.as_bytes();
+    let mut out = bytes.to_vec();
+    let mut at = 0;
+    while at < bytes.len() {
+        // `1'000` is a number.
+        let begins = at == 0 || !is_word(bytes[at - 1]);
+        let (end, is_blank) = match (bytes[at], bytes.get(at + 1)) {
+            (b'/', Some(b'/')) => (line_end(bytes, at), true),
+            (b'/', Some(b'*')) => (find(bytes, at + 2, b"*/"), true),
+            (b'R', Some(b'"')) if begins => (raw_end(bytes, at + 2), literals),
+            (b'"', _) => (literal_end(bytes, at), literals),
+            (b'\'', _) if begins => (literal_end(bytes, at), literals),
+            _ => (at + 1, false),
+        };
+        for byte in &mut out[at..end] {
+            if is_blank && *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+        at = end;
+    }
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn find(bytes: &[u8], from: usize, pattern: &[u8]) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    rest.windows(pattern.len())
+        .position(|window| window == pattern)
+        .map_or(bytes.len(), |found| from + found + pattern.len())
+}
+
+/// Finds the end of a line comment, which continues after a backslash at the line's end.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "every place is checked against the length by the loop around it"
+)]
+fn line_end(bytes: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\n' => return at,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "every place is checked against the length by the loop around it"
+)]
+fn literal_end(bytes: &[u8], from: usize) -> usize {
+    let mut at = from + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 2,
+            b'\n' => return at,
+            byte if byte == bytes[from] => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn raw_end(bytes: &[u8], from: usize) -> usize {
+    let open = find(bytes, from, b"(");
+    let delimiter = bytes.get(from..open.saturating_sub(1)).unwrap_or_default();
+    let close = [b")", delimiter, b"\""].concat();
+    find(bytes, open, &close)
+}
+
+#[cfg(test)]
+mod tests;
