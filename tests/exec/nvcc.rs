@@ -348,3 +348,24 @@ fn a_machine_with_less_memory_than_the_gpu_is_named() {
     assert!(stderr.contains(named), "{stderr}");
     assert!(!stderr.contains("85899345920"), "{stderr}");
 }
+
+#[test]
+fn an_nvcc_that_was_fetched_before_gets_the_names_that_its_linker_looks_for() {
+    let data = tempfile::tempdir().expect("a folder");
+    let root = data.path().join("tuner/nvcc/nvidia/cu13");
+    for folder in ["bin", "lib"] {
+        std::fs::create_dir_all(root.join(folder)).expect("a folder");
+    }
+    std::fs::copy("/bin/sh", root.join("bin/nvcc")).expect("a program");
+    std::fs::write(root.join("lib/libcudart.so.13"), "").expect("a file");
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/get-nvcc");
+    let output = Command::new("sh")
+        .arg(script)
+        .env("XDG_DATA_HOME", data.path())
+        .output()
+        .expect("a shell");
+    let stderr = text(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("export PATH="), "{stderr}");
+    assert!(root.join("lib64/libcudart.so").exists(), "{stderr}");
+}
