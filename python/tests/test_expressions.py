@@ -192,6 +192,17 @@ def test_a_restriction_that_raises_is_named_with_its_configuration():
         rule.holds({"x": 1})
 
 
+def test_a_restriction_counts_with_numbers_that_are_texts():
+    params = {"x": [8, 64], "most": ["40"]}
+    (rule,) = restrictions.read(["x * 2 <= most"], params)
+    assert [rule.holds({"x": x, "most": "40"}) for x in (8, 64)] == [True, False]
+    complete = restrictions.completion(params, [], ())
+    text = restrictions.translate(rule, params, {"x": "x", "most": "most"}, complete)
+    assert "40" not in text, f"{text} compares a text with a number"
+    (unlike,) = restrictions.read(["most != 'float'"], params)
+    assert unlike.holds({"x": 8, "most": "40"})
+
+
 def test_a_division_by_zero_fails_a_restriction():
     (rule,) = restrictions.read(["x / flag > 0"], PARAMS)
     assert not rule.holds({"x": 1, "flag": 0})

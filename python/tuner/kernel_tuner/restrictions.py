@@ -22,6 +22,8 @@ class Restriction:
     source: Optional[str] = None
     #: Parameters that it reads; None: any of them.
     reads: Optional[Set[str]] = None
+    #: Evaluated for each combination of values: no expression of the search space means the same.
+    tabulated: bool = False
 
     def holds(self, params: Params) -> bool:
         """Evaluates the rule. A division by zero fails it; another exception is the script's fault."""
@@ -44,23 +46,51 @@ def read(restrictions: Any, tune_params: Mapping[str, Sequence[Any]]) -> List[Re
         listed = list(restrictions)
     else:
         listed = [restrictions]
-    rules = [_read_one(each, list(tune_params)) for each in listed]
+    rules = [_read_one(each, tune_params) for each in listed]
     # Functions last: they are evaluated where the others hold.
     return sorted(rules, key=lambda rule: rule.source is None)
 
 
-def _read_one(restriction: Any, names: List[str]) -> Restriction:
+def _read_one(restriction: Any, tune_params: Mapping[str, Sequence[Any]]) -> Restriction:
+    names = list(tune_params)
     if isinstance(restriction, Restriction):
         return restriction
     if isinstance(restriction, str):
-        reads = expressions.words_of(restriction) & set(names)
-        return Restriction(expressions.function_of(restriction), f"`{restriction}`", restriction, reads)
+        return _read_text(restriction, tune_params)
     if isinstance(restriction, tuple) and len(restriction) in (2, 3):
         rule, selected = restriction[0], list(restriction[1])
         if isinstance(rule, str):
-            return _read_one(rule, names)
+            return _read_text(rule, tune_params)
         return _read_rule(rule, selected, selected=True)
     return _read_rule(restriction, names)
+
+
+def _read_text(text: str, tune_params: Mapping[str, Sequence[Any]]) -> Restriction:
+    reads = expressions.words_of(text) & set(tune_params)
+    function = expressions.function_of(text)
+    if all(_number(value) is value for name in reads for value in tune_params[name]):
+        return Restriction(function, f"`{text}`", text, reads)
+
+    # Older versions of Kernel Tuner put the values into the text, where "40" is a number.
+    def holds(params: Params) -> Any:
+        try:
+            return function(params)
+        except TypeError:
+            return function({name: _number(value) for name, value in params.items()})
+
+    return Restriction(holds, f"`{text}`", reads=reads, tabulated=True)
+
+
+def _number(value: Any) -> Any:
+    """Returns the number that a text spells, and any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
 
 
 def _read_rule(rule: Any, names: List[str], selected: bool = False) -> Restriction:
@@ -169,6 +199,8 @@ def translate(
 
     :param complete: finds a configuration with given values that satisfies the restrictions before it
     """
+    if rule.tabulated:
+        return expressions.tabulate(rule.holds, tune_params, names, complete)[0]
     try:
         if rule.source is not None:
             return expressions.from_string(rule.source, names)
