@@ -236,3 +236,11 @@ def test_bits_of_types_that_numpy_lacks():
         answer=[answer, None], atol=1, device="vgpu:a100", quiet=True,
     )  # fmt: skip
     assert [row["verdict"] for row in rows] == ["ok"]
+
+
+def test_an_include_is_a_source_and_no_file_name():
+    from tuner.kernel_tuner import problem
+
+    include = '#include "kernels/sum.cuh"'
+    assert problem.read_source(include, {}) == include
+    assert problem.looks_like_a_filename("kernels/sum.cu")

@@ -162,7 +162,8 @@ def looks_like_a_filename(kernel_source: Any) -> bool:
     """Reports whether a text is the name of a source file and not source."""
     if not isinstance(kernel_source, str) or len(kernel_source) > 250:
         return False
-    if any(letter in kernel_source for letter in "();{}\\\n"):
+    # A directive, such as the one that includes the file of the kernel.
+    if any(letter in kernel_source for letter in "();{}\\\n") or kernel_source.lstrip().startswith("#"):
         return False
     if any(word in kernel_source for word in ("__global__ ", "__kernel ", "void ", "float ")):
         return False
