@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use tuner_adopt::{AdoptError, Adopted, Settings, StatedLaunch};
 use tuner_core::record::Verdict;
 use tuner_core::target::ComputeTarget;
-use tuner_device::limits;
+use tuner_device::{DeviceSelector, limits};
 use tuner_kernel::catalog;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 
@@ -77,6 +77,14 @@ pub(crate) struct Args {
     /// Run the command of --run once for each of these values; if repeated, for all combinations
     #[arg(long, value_name = "NAME=V1,V2,…", value_parser = definition, requires = "run")]
     vary: Vec<(String, Vec<i64>)>,
+    /// Device on which the command of --run runs the program: a virtual GPU, vgpu:NAME, or a GPU, cuda:N
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        default_value = "vgpu:a100",
+        requires = "run"
+    )]
+    device: DeviceSelector,
     /// Overwrite existing files
     #[arg(long)]
     force: bool,
@@ -149,7 +157,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 /// Opens the named captures, or makes those of `--run`.
 fn captures(args: &Args) -> Result<programs::Captures, CliError> {
     if let Some(command) = &args.run {
-        return programs::capture(&args.file, command, &args.vary);
+        return programs::capture(&args.file, command, &args.vary, &args.device);
     }
     let all = args.captured.iter().map(|folder| Capture::open(folder));
     let all: Result<Vec<Capture>, _> = all.collect();

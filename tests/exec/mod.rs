@@ -1,5 +1,6 @@
 //! `tuner exec`: programs on the virtual CUDA device.
 
+mod adopt_run;
 mod calls;
 mod capture;
 mod clients;

@@ -63,7 +63,7 @@ impl LoadedModule {
                 ImageError::Format(_) => errors::INVALID_IMAGE,
                 ImageError::Link(_) => errors::INVALID_PTX,
             };
-            failed(code, error.to_string())
+            failed(code, explain(&error, bytes, arch))
         })?;
         let cubin = image
             .cubin
@@ -159,6 +159,22 @@ impl LoadedModule {
 }
 
 /// The number in a target such as `sm_90a`; 0 if there is none.
+/// The sentence for an image that cannot be used; it names a GPU that could run it.
+fn explain(error: &ImageError, bytes: &[u8], arch: &Arch) -> String {
+    let fits = |gpu: &&Arch| read_image(bytes, gpu.cc).is_ok();
+    let gpu = vgpu::arch::list_gpus()
+        .iter()
+        .filter(fits)
+        .min_by_key(|gpu| gpu.cc);
+    match (error, gpu) {
+        (ImageError::NoCode { .. }, Some(gpu)) => format!(
+            "{error}; compile with -arch=sm_{}, or choose --device vgpu:{}",
+            arch.cc, gpu.name
+        ),
+        _ => error.to_string(),
+    }
+}
+
 fn target_number(target: &str) -> u32 {
     let digits = target.trim_matches(|c: char| !c.is_ascii_digit());
     digits.parse().unwrap_or(0)

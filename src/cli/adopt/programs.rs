@@ -4,6 +4,7 @@ use super::super::{CliError, exec, usage};
 use anyhow::Context as _;
 use capture::Capture;
 use std::path::Path;
+use tuner_device::DeviceSelector;
 use tuner_kernel::catalog::shown;
 
 /// Captures, with their temporary folder if there is one.
@@ -28,6 +29,7 @@ pub(super) fn capture(
     file: &Path,
     command: &str,
     vary: &[(String, Vec<i64>)],
+    device: &DeviceSelector,
 ) -> Result<Captures, CliError> {
     for (name, _) in vary {
         if !command.contains(&format!("{{{name}}}")) {
@@ -56,9 +58,10 @@ pub(super) fn capture(
             });
         say!("running: {text}");
         let folder = work.path().join(format!("captured-{number}"));
-        let place = exec::CommandFolder {
+        let place = exec::CommandPlace {
             copy: &build,
             original: folder_of(file),
+            device,
         };
         exec::capture_command(&text, place, &folder, values)?;
         let captured = Capture::open(&folder).map_err(|error| usage(format!("{error}")))?;

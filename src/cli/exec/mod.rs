@@ -185,46 +185,44 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit_code(status, &summary, args.error_exitcode))
 }
 
-/// The folder in which a command runs.
+/// The folder in which a command runs, and its GPU.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CommandFolder<'a> {
+pub(super) struct CommandPlace<'a> {
     /// The working directory: a copy.
     pub(super) copy: &'a Path,
     /// The folder that was copied.
     pub(super) original: &'a Path,
+    /// The GPU on which it runs.
+    pub(super) device: &'a DeviceSelector,
 }
 
-/// Runs a command of `sh` in a copy of a folder on the virtual GPU, and captures its launches.
+/// Runs a command of `sh` in a copy of a folder on a virtual GPU, or on a GPU, and captures its launches.
 ///
 /// # Errors
 /// A command that cannot be run, or that does not end with 0.
 pub(super) fn capture_command(
     command: &str,
-    place: CommandFolder<'_>,
+    place: CommandPlace<'_>,
     folder: &Path,
     values: &[(String, i64)],
 ) -> Result<(), super::CliError> {
-    let name = "a100";
-    let Some(arch) = vgpu::Arch::by_name(name) else {
-        refuse!("no virtual GPU is called `{name}`");
-    };
+    let target = Target::find(place.device, true)?;
     let args = capture::CaptureArgs::with_defaults(folder, values);
     let temporary = tempfile::Builder::new().prefix("tuner-exec-").tempdir()?;
     let program = program::shell(command, place.copy, place.original);
-    let device = format!("vgpu:{name}");
+    let device = target.name(place.device);
     let writer = capture::begin(&args, vec![command.to_owned()], device)?;
     let server = Server::start(Options {
-        arch,
+        arch: target.arch,
         hazards: true,
         kernels: Vec::new(),
-        lane_budget: None,
+        lane_budget: target.lane_budget(None),
         threads: 0,
         folder: temporary.path().to_owned(),
         progress: Some(PROGRESS),
         prediction: Prediction::Bound,
         capture: writer.clone(),
     })?;
-    let target = Target::of_virtual(arch);
     let status = program::spawn(&program, temporary.path(), server.path(), &target)?;
     let summary = server.finish();
     for note in &summary.notes {

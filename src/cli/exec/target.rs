@@ -34,11 +34,6 @@ struct Gpu {
 }
 
 impl Target {
-    /// A virtual GPU.
-    pub(super) fn of_virtual(arch: &'static Arch) -> Target {
-        Target { arch, gpu: None }
-    }
-
     /// Finds the device of a selector.
     ///
     /// # Errors
@@ -46,7 +41,7 @@ impl Target {
     pub(super) fn find(device: &DeviceSelector, captures: bool) -> Result<Target, CliError> {
         let ordinal = match device {
             DeviceSelector::Vgpu(name) => match Arch::by_name(name) {
-                Some(arch) => return Ok(Target::of_virtual(arch)),
+                Some(arch) => return Ok(Target { arch, gpu: None }),
                 None => refuse!("no virtual GPU is called `{name}`"),
             },
             DeviceSelector::Cuda(ordinal) => *ordinal,

@@ -67,6 +67,7 @@ impl<'c> Facts<'c> {
             launches,
             ..Facts::default()
         };
+        let blocks = blocks_of_launches(plan, observed);
         let mut scalars: Vec<(usize, String)> = Vec::new();
         for argument in &plan.arguments {
             if let Some(at) = argument.parameter
@@ -85,7 +86,7 @@ impl<'c> Facts<'c> {
                 .extend(value.map(|value| (value, name.clone())));
         }
         facts.scalars = scalars.into_iter().collect();
-        for (capture, launch) in &observed.launches {
+        for (at_launch, (capture, launch)) in observed.launches.iter().enumerate() {
             let values = &capture.document.values;
             // Values in the source of names that the kernel does not take.
             let known = plan.sizes.iter();
@@ -93,9 +94,12 @@ impl<'c> Facts<'c> {
             let mut names: Names = known.collect();
             names.extend(values.iter().map(|(name, value)| (name.clone(), *value)));
             for each in &plan.parameters {
-                let mut given = values.iter().filter(|(name, _)| is_called(each, name));
-                let value = given.next().map_or(each.default, |(_, value)| *value);
-                names.insert(each.name.clone(), value);
+                let given = values.iter().find(|(name, _)| is_called(each, name));
+                // One number has one name.
+                let alias = given.map(|(name, _)| names.remove(name));
+                let seen = blocks.get(&each.name).and_then(|it| it.get(at_launch));
+                let value = alias.flatten().or_else(|| seen.copied());
+                names.insert(each.name.clone(), value.unwrap_or(each.default));
             }
             for (at, name) in &facts.scalars {
                 names.remove(name);
@@ -221,7 +225,8 @@ impl<'c> Facts<'c> {
             &plan.kernel,
             format!("its {} is {}", extent.name, list_values(&self.names, numbers)),
             "no product or quotient of the launch's whole numbers gives that; if it depends on another number of the \
-             program, capture each run with --capture-value NAME=VALUE, or give one capture alone"
+             program, capture each run with --capture-value NAME=VALUE (with --run: --vary NAME=VALUE), or give one \
+             capture alone"
                 .to_owned(),
         )
     }
@@ -261,6 +266,47 @@ fn collect_numbers(expr: &Expr, found: &mut BTreeSet<i64>) {
     }
 }
 
+/// Takes extents of blocks that the source names and gives no value from the launches: a number where all
+/// agree, else values by launch.
+fn blocks_of_launches(plan: &mut Plan, observed: &Observed<'_>) -> BTreeMap<String, Vec<i64>> {
+    let mut varying = BTreeMap::new();
+    let mut constant = BTreeMap::new();
+    for each in plan.parameters.iter().filter(|each| each.of_data) {
+        let own = Expr::Name(each.name.clone());
+        let mut captures = observed.launches.iter().map(|(capture, _)| capture);
+        let given = captures.any(|capture| {
+            let mut values = capture.document.values.keys();
+            values.any(|name| is_called(each, name))
+        });
+        let Some(axis) = plan.block.iter().position(|extent| *extent == own) else {
+            continue;
+        };
+        let extents = observed.launches.iter();
+        let extents = extents.filter_map(|(_, launch)| launch.block.get(axis).copied());
+        let extents: Vec<i64> = extents.map(i64::from).collect();
+        match extents.as_slice() {
+            _ if given => {}
+            [first, rest @ ..] if rest.iter().all(|extent| extent == first) => {
+                constant.insert(each.name.clone(), *first);
+            }
+            _ => {
+                varying.insert(each.name.clone(), extents);
+            }
+        }
+    }
+    plan.parameters
+        .retain(|each| !constant.contains_key(&each.name));
+    let number = |name: &str| constant.get(name).copied().map(Expr::Number);
+    let arguments = plan.arguments.iter_mut();
+    let shapes = arguments.flat_map(|it| it.shape.iter_mut().chain(&mut it.value));
+    let extents = plan.grid.iter_mut().chain(&mut plan.block);
+    extents
+        .chain(&mut plan.shared)
+        .chain(shapes)
+        .for_each(|expr| *expr = expr.with(&number));
+    varying
+}
+
 /// Compares a user's name of a value with a parameter's: parameters made of host variables and template
 /// arguments have other names than these.
 fn is_called(parameter: &ProposedParameter, name: &str) -> bool {
@@ -279,9 +325,17 @@ fn propose_block(plan: &mut Plan, unit: &Unit, item: usize) {
     let strides = has("gridDim");
     let flat = plan.block.iter().skip(1).all(|it| *it == Expr::Number(1));
     for (axis, letter) in ["X", "Y", "Z"].iter().enumerate() {
-        let name = match flat {
+        let plain = match flat {
             true => "BLOCK_SIZE".to_owned(),
             false => format!("BLOCK_{letter}"),
+        };
+        let taken = |name: &String| {
+            unit.items.iter().any(|item| item.words.contains(name))
+                || plan.parameters.iter().any(|each| each.name == *name)
+        };
+        let free = [plain.clone(), format!("TUNE_{plain}")];
+        let Some(name) = free.into_iter().find(|name| !taken(name)) else {
+            continue;
         };
         let extents = plan.block.get(axis).zip(plan.grid.get(axis));
         let Some((Expr::Number(extent), grid)) = extents else {
@@ -294,9 +348,7 @@ fn propose_block(plan: &mut Plan, unit: &Unit, item: usize) {
             None if strides && flat => grid.clone(),
             None => continue,
         };
-        let taken = unit.items.iter().any(|item| item.words.contains(&name))
-            || plan.parameters.iter().any(|each| each.name == name);
-        if taken || extent < 2 {
+        if extent < 2 {
             continue;
         }
         let least = if flat { 32 } else { 4 };

@@ -88,18 +88,25 @@ pub(super) fn choose<'c>(plan: &Plan, facts: &Facts<'c>, observed: &Observed<'c>
 }
 
 impl Problems<'_> {
-    /// An expression of sizes that has these values on the problems.
+    /// An expression of sizes that has these values on the problems: of the kernel's own, or else of
+    /// numbers of the program that the user named.
     pub(super) fn extent(&self, values: &[i64]) -> Option<Expr> {
-        let sizes: Vec<Names> = self
-            .all
-            .iter()
-            .map(|problem| {
-                let names = problem.names.iter();
-                let sizes = names.filter(|(name, _)| self.scalars.values().any(|it| it == *name));
-                sizes.map(|(name, value)| (name.clone(), *value)).collect()
-            })
-            .collect();
-        infer(&sizes, values, &[])
+        let own = |_: &Problem<'_>, name: &String| self.scalars.values().any(|it| it == name);
+        let named = |problem: &Problem<'_>, name: &String| {
+            own(problem, name) || problem.capture.document.values.contains_key(name)
+        };
+        infer(&self.names(&own), values, &[]).or_else(|| infer(&self.names(&named), values, &[]))
+    }
+
+    /// Names of each problem that are no parameters and that a test accepts.
+    fn names(&self, accepts: &dyn Fn(&Problem<'_>, &String) -> bool) -> Vec<Names> {
+        let problems = self.all.iter().map(|problem| {
+            let names = problem.names.iter();
+            let names = names
+                .filter(|(name, _)| !self.parameters.contains(*name) && accepts(problem, name));
+            names.map(|(name, value)| (name.clone(), *value)).collect()
+        });
+        problems.collect()
     }
 }
 

@@ -1,0 +1,76 @@
+//! `tuner adopt --run` of programs whose block and size are macros of the build or numbers of the host.
+
+use crate::program::{Ended, ended, tuner};
+use std::path::Path;
+
+/// The kernel takes no size, and the file does not define the block.
+const PROGRAM: &str = r"
+#include <cstdlib>
+__global__ void fill(float *out) { out[blockIdx.x * blockDim.x + threadIdx.x] = threadIdx.x / blockDim.x; }
+int main(int, char **words) {
+  int n = atoi(words[1]);
+  float *out;
+  cudaMalloc(&out, n * sizeof(float));
+  dim3 threads(BLOCK_SIZE), blocks(n / BLOCK_SIZE);
+  fill<<<blocks, threads>>>(out);
+  return cudaDeviceSynchronize();
+}
+";
+
+fn adopt(folder: &Path, command: &str, more: &[&str]) -> Ended {
+    std::fs::write(folder.join("app.cu"), PROGRAM).expect("a file");
+    let build = format!("nvcc -cudart shared -lineinfo app.cu -o app {command}");
+    let mut adopted = tuner(folder);
+    ended(
+        adopted
+            .args(["adopt", "app.cu", "--run", &build])
+            .args(more),
+    )
+}
+
+#[track_caller]
+fn has_launch(folder: &Path) {
+    let space = std::fs::read_to_string(folder.join("adopted/fill.yaml")).expect("a space");
+    for part in [
+        "grid: [\"ceil_div(N, TUNE_BLOCK_SIZE)\", 1, 1], block: [\"TUNE_BLOCK_SIZE\", 1, 1]",
+        "default: 128",
+        "shape: [\"N\"]",
+        ": { N: 4096 }",
+        ": { N: 1024 }",
+    ] {
+        assert!(space.contains(part), "{part} is missing:\n{space}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "needs nvcc: scripts/get-nvcc")]
+fn a_block_that_only_the_build_gives_is_that_of_the_launch() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let command = "-arch=sm_80 -DBLOCK_SIZE=128 && ./app {N}";
+    adopt(folder.path(), command, &["--vary", "N=1024,4096"]).says(0, &["wrote adopted/fill.yaml"]);
+    has_launch(folder.path());
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "needs nvcc: scripts/get-nvcc")]
+fn a_block_that_is_varied_has_one_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let command = "-arch=sm_80 -DBLOCK_SIZE={BLOCK_SIZE} && ./app {N}";
+    let vary = ["--vary", "BLOCK_SIZE=128,256", "--vary", "N=1024,4096"];
+    adopt(folder.path(), command, &vary).says(0, &["wrote adopted/fill.yaml"]);
+    has_launch(folder.path());
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "needs nvcc: scripts/get-nvcc")]
+fn a_build_for_another_gpu_names_the_device_that_runs_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let command = "-arch=sm_90 -DBLOCK_SIZE=128 && ./app 1024";
+    let refused = adopt(folder.path(), command, &[]);
+    refused.says(
+        2,
+        &["no code for sm_80", "-arch=sm_80, or choose --device vgpu:"],
+    );
+    let device = ["--device", "vgpu:h100"];
+    adopt(folder.path(), command, &device).says(0, &["wrote adopted/fill.yaml"]);
+}
