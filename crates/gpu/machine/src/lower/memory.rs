@@ -195,8 +195,10 @@ pub(super) fn operation(i: &Instruction) -> Option<AtomOp> {
     })
 }
 
-fn number(i: &Instruction) -> Option<AtomType> {
+/// The type of an element, and the number of elements of a vector.
+fn number(i: &Instruction) -> Option<(AtomType, u8)> {
     let mut ty = AtomType::U32;
+    let mut elements = 1;
     for modifier in &i.modifiers {
         ty = match *modifier {
             "S32" => AtomType::S32,
@@ -206,11 +208,28 @@ fn number(i: &Instruction) -> Option<AtomType> {
             "F64" => AtomType::F64,
             "F16x2" => AtomType::F16x2,
             "BF16x2" | "BF16_V2" => AtomType::Bf16x2,
+            "F32x2" | "F16x4" | "BF16x4" => {
+                elements = 2;
+                packed(modifier)
+            }
+            "F32x4" | "F16x8" | "BF16x8" => {
+                elements = 4;
+                packed(modifier)
+            }
             "U16" | "F16" | "BF16" | "128" => return None,
             _ => continue,
         };
     }
-    Some(ty)
+    Some((ty, elements))
+}
+
+/// The type of a word of a vector.
+fn packed(modifier: &str) -> AtomType {
+    match modifier {
+        "F32x2" | "F32x4" => AtomType::F32,
+        "F16x4" | "F16x8" => AtomType::F16x2,
+        _ => AtomType::Bf16x2,
+    }
 }
 
 fn values(i: &Instruction) -> Option<Vec<Source>> {
@@ -230,6 +249,7 @@ fn atomic(i: &Instruction) -> Option<Atomic> {
             at: find_address(i, Window::Shared)?,
             op: AtomOp::Add,
             ty: AtomType::U32,
+            elements: 1,
             returns_success: false,
             dest: i.operands.iter().find_map(Dest::from_operand),
             done: None,
@@ -240,10 +260,12 @@ fn atomic(i: &Instruction) -> Option<Atomic> {
         predicate @ Operand::Predicate(_) => Pred::from_operand(predicate),
         _ => None,
     };
+    let (ty, elements) = number(i)?;
     Some(Atomic {
         at: find_address(i, window(i))?,
         op: operation(i)?,
-        ty: number(i)?,
+        ty,
+        elements,
         returns_success: i.has("CAST"),
         dest: i.operands.iter().find_map(Dest::from_operand),
         done,
@@ -255,6 +277,7 @@ fn atomic(i: &Instruction) -> Option<Atomic> {
 }
 
 fn reduction(i: &Instruction) -> Option<Atomic> {
+    let (ty, elements) = number(i)?;
     Some(Atomic {
         at: find_address(
             i,
@@ -265,7 +288,8 @@ fn reduction(i: &Instruction) -> Option<Atomic> {
             },
         )?,
         op: operation(i)?,
-        ty: number(i)?,
+        ty,
+        elements,
         returns_success: i.has("CAST"),
         dest: None,
         done: None,
