@@ -2,7 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use super::launch::{Call, around, offer, offer_file, offer_text};
+use super::call::Call;
+use super::launch::{around, offer, offer_file, offer_text};
 use super::real;
 use crate::driver::launches::{Arguments, LaunchConfig};
 use crate::errors::{self, Code};

@@ -1,88 +1,23 @@
 //! A launch, with copies of its memory before and after it.
 
-use std::ffi::{CStr, c_char, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::call::Call;
 use super::memory::{self, Failure, Memory};
 use super::real;
 use super::wanted::{Wanted, ask, is_unwanted};
 use crate::connection::{call, send};
-use crate::driver::launches::{Arguments, LaunchConfig, pack};
+use crate::driver::launches::pack;
 use crate::errors::{self, Code};
 use crate::images::image_bytes;
-use crate::kernels::{Dim3, NO_CLUSTER};
+use crate::kernels::NO_CLUSTER;
 use crate::protocol::{Message, Op};
 use crate::say::say_once;
 
 /// Largest image that is kept, bytes: libraries of kernels are larger.
 const MAX_IMAGE_BYTES: usize = 64 << 20;
-
-/// A launch as the program states it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Call {
-    pub(super) function: *mut c_void,
-    /// Grid and block.
-    pub(super) extents: [Dim3; 2],
-    pub(super) shared_bytes: c_uint,
-    pub(super) stream: *mut c_void,
-    pub(super) flags: u32,
-    /// The configuration with attributes; null for other forms.
-    pub(super) config: *const LaunchConfig,
-    /// Null stands for the stream of the thread.
-    pub(super) per_thread: bool,
-    pub(super) arguments: Arguments,
-}
-
-impl Call {
-    /// Appends grid, block and shared memory.
-    pub(super) fn put_extents(&self, head: &mut Message) {
-        for extent in self.extents {
-            head.put_u32(extent.x).put_u32(extent.y).put_u32(extent.z);
-        }
-        head.put_u32(self.shared_bytes);
-    }
-
-    /// Reports whether the launch becomes part of a graph.
-    fn is_recorded(&self) -> bool {
-        let mut status = 0;
-        // SAFETY: the program's stream; writes one integer.
-        let code = unsafe {
-            match self.per_thread {
-                true => real::cuStreamIsCapturing_ptsz(self.stream, &raw mut status),
-                false => real::cuStreamIsCapturing(self.stream, &raw mut status),
-            }
-        };
-        code != errors::SUCCESS || status != 0
-    }
-
-    /// The mangled name of the kernel, and its function where the program passes a handle of a library. `None` also for
-    /// an invalid handle.
-    fn resolve(&self) -> Option<(String, *mut c_void)> {
-        let (mut name, mut function) = (std::ptr::null::<c_char>(), self.function);
-        // SAFETY: a handle of the program, which the driver checks; writes a pointer.
-        unsafe {
-            if real::cuFuncGetName(&raw mut name, function) != errors::SUCCESS || name.is_null() {
-                let code = real::cuKernelGetName(&raw mut name, self.function);
-                if code == errors::NOT_FOUND {
-                    say_once(
-                        "this driver does not name kernels, so no launch is captured: it needs CUDA 12.3 or newer",
-                    );
-                }
-                if code != errors::SUCCESS || name.is_null() {
-                    return None;
-                }
-            }
-            let mut of_kernel = std::ptr::null_mut();
-            if real::cuKernelGetFunction(&raw mut of_kernel, self.function) == errors::SUCCESS {
-                function = of_kernel;
-            }
-        }
-        // SAFETY: a text of the driver, which lives as long as the module.
-        let name = unsafe { CStr::from_ptr(name) };
-        Some((name.to_string_lossy().into_owned(), function))
-    }
-}
 
 /// A launch whose memory was copied.
 struct Pending {

@@ -5,6 +5,7 @@
 
 pub mod hooks;
 
+mod call;
 mod launch;
 mod memory;
 mod real;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::launch::Call;
+use super::call::Call;
 use crate::connection::call;
 use crate::protocol::{FunctionInfo, Message, Op};
 
