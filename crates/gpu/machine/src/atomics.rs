@@ -25,41 +25,38 @@ pub(super) struct Atomic {
 }
 
 impl Memory<'_> {
-    /// Executes an atomic operation, one lane after the other.
+    /// Executes an atomic operation, one element and one lane after the other.
     pub(super) fn atomic(&mut self, w: &mut Warp, a: &Atomic, mask: u32) -> Result<(), String> {
-        if a.elements > 1 {
-            return self.atomic_vector(w, a, mask);
-        }
-        let at = a.at.addresses(&w.registers);
+        let first = a.at.addresses(&w.registers);
         let bytes = if a.ty.bytes() == 8 { 8 } else { 4 };
-        let values = a.values.map(|source| w.registers.raw_wide(source.from));
-        let mut old_rows: [Row; 2] = [[0; 32]; 2];
-        // In the order of lanes, as in the PTX executor: sums of floats depend on it.
-        for lane in lanes(mask) {
-            let [low, high, ..] = self.load(w, a.at.window, lane, at[lane], bytes)?;
-            let old = u64::from(high) << 32 | u64::from(low);
-            let [mut b, c] = values.map(|row| row[lane]);
-            // The other blocks of the grid do not run: one arrival counts for all of them.
-            if self.solo_grid_barrier == Some(at[lane]) && a.op == AtomOp::Add {
-                b = ALL_ARRIVED.into();
+        if a.elements > 1 {
+            // The address of the whole vector must be aligned.
+            for lane in lanes(mask) {
+                self.load(w, a.at.window, lane, first[lane], bytes * a.elements)?;
             }
-            let cut = if bytes == 8 { u64::MAX } else { 0xffff_ffff };
-            let new = apply(a.op, a.ty, old, b & cut, c & cut);
-            let value = [new as u32, (new >> 32) as u32, 0, 0];
-            self.store(w, a.at.window, lane, at[lane], bytes, value)?;
-            let back = if a.returns_success {
-                u64::from(old == b & cut)
-            } else {
-                old
-            };
-            old_rows[0][lane] = back as u32;
-            old_rows[1][lane] = (back >> 32) as u32;
         }
-        w.note_atomic(&at, a.at.window, mask, bytes);
+        let mut old_rows: [Row; 4] = [[0; 32]; 4];
+        let words = usize::from(bytes / 4);
+        for (n, old) in (0..a.elements).zip(old_rows.chunks_mut(words)) {
+            let offset = u64::from(n * bytes);
+            let at = first.map(|address| address.wrapping_add(offset));
+            let values = a
+                .values
+                .map(|source| w.registers.raw_wide(source.from.nth(n)));
+            // In the order of lanes, as in the PTX executor: sums of floats depend on it.
+            for lane in lanes(mask) {
+                let values = values.map(|row| row[lane]);
+                let [low, high] = self.atomic_lane(w, a, lane, at[lane], values)?;
+                for (row, word) in old.iter_mut().zip([low, high]) {
+                    row[lane] = word;
+                }
+            }
+        }
+        w.note_atomic(&first, a.at.window, mask, bytes * a.elements);
         if let Some(dest) = a.dest {
-            w.registers.set(dest, mask, &old_rows[0]);
-            if bytes == 8 {
-                w.registers.set(dest.next(1), mask, &old_rows[1]);
+            let count = words * usize::from(a.elements);
+            for (n, row) in (0..).zip(old_rows.iter().take(count)) {
+                w.registers.set(dest.next(n), mask, row);
             }
         }
         if let Some(done) = a.done {
@@ -68,36 +65,30 @@ impl Memory<'_> {
         Ok(())
     }
 
-    /// Executes an atomic operation on vectors of words, element after element.
-    fn atomic_vector(&mut self, w: &mut Warp, a: &Atomic, mask: u32) -> Result<(), String> {
-        const WORD_BYTES: u8 = 4;
-        let first = a.at.addresses(&w.registers);
-        let values = a.values.first().map(|source| source.from);
-        let mut old_rows: [Row; 4] = [[0; 32]; 4];
-        // The address of the whole vector must be aligned.
-        for lane in lanes(mask) {
-            self.load(w, a.at.window, lane, first[lane], WORD_BYTES * a.elements)?;
+    /// Executes the atomic operation of a lane on one element; returns the words of its result.
+    fn atomic_lane(
+        &mut self,
+        w: &mut Warp,
+        a: &Atomic,
+        lane: usize,
+        at: u64,
+        [mut b, c]: [u64; 2],
+    ) -> Result<[u32; 2], String> {
+        let bytes = if a.ty.bytes() == 8 { 8 } else { 4 };
+        let [low, high, ..] = self.load(w, a.at.window, lane, at, bytes)?;
+        let old = u64::from(high) << 32 | u64::from(low);
+        // The other blocks of the grid do not run: one arrival counts for all of them.
+        if self.solo_grid_barrier == Some(at) && a.op == AtomOp::Add {
+            b = ALL_ARRIVED.into();
         }
-        for (n, old_row) in (0..a.elements).zip(&mut old_rows) {
-            let row = values.map_or([0; 32], |from| w.registers.raw(from.nth(n)));
-            let at = first.map(|address| address.wrapping_add(u64::from(n * WORD_BYTES)));
-            for lane in lanes(mask) {
-                let [old, ..] = self.load(w, a.at.window, lane, at[lane], WORD_BYTES)?;
-                let new = apply(a.op, a.ty, old.into(), row[lane].into(), 0);
-                let value = [new as u32, 0, 0, 0];
-                self.store(w, a.at.window, lane, at[lane], WORD_BYTES, value)?;
-                old_row[lane] = old;
-            }
-        }
-        w.note_atomic(&first, a.at.window, mask, WORD_BYTES * a.elements);
-        if let Some(dest) = a.dest {
-            for (n, row) in (0..a.elements).zip(&old_rows) {
-                w.registers.set(dest.next(n), mask, row);
-            }
-        }
-        if let Some(done) = a.done {
-            w.registers.set_truth(done, mask, u32::MAX);
-        }
-        Ok(())
+        let cut = if bytes == 8 { u64::MAX } else { 0xffff_ffff };
+        let new = apply(a.op, a.ty, old, b & cut, c & cut);
+        let value = [new as u32, (new >> 32) as u32, 0, 0];
+        self.store(w, a.at.window, lane, at, bytes, value)?;
+        let back = match a.returns_success {
+            true => u64::from(old == b & cut),
+            false => old,
+        };
+        Ok([back as u32, (back >> 32) as u32])
     }
 }

@@ -197,39 +197,27 @@ pub(super) fn operation(i: &Instruction) -> Option<AtomOp> {
 
 /// The type of an element, and the number of elements of a vector.
 fn number(i: &Instruction) -> Option<(AtomType, u8)> {
-    let mut ty = AtomType::U32;
-    let mut elements = 1;
+    let mut found = (AtomType::U32, 1);
     for modifier in &i.modifiers {
-        ty = match *modifier {
-            "S32" => AtomType::S32,
-            "64" | "U64" => AtomType::U64,
-            "S64" => AtomType::S64,
-            "F32" => AtomType::F32,
-            "F64" => AtomType::F64,
-            "F16x2" => AtomType::F16x2,
-            "BF16x2" | "BF16_V2" => AtomType::Bf16x2,
-            "F32x2" | "F16x4" | "BF16x4" => {
-                elements = 2;
-                packed(modifier)
-            }
-            "F32x4" | "F16x8" | "BF16x8" => {
-                elements = 4;
-                packed(modifier)
-            }
+        found = match *modifier {
+            "S32" => (AtomType::S32, 1),
+            "64" | "U64" => (AtomType::U64, 1),
+            "S64" => (AtomType::S64, 1),
+            "F32" => (AtomType::F32, 1),
+            "F32x2" => (AtomType::F32, 2),
+            "F32x4" => (AtomType::F32, 4),
+            "F64" => (AtomType::F64, 1),
+            "F16x2" => (AtomType::F16x2, 1),
+            "F16x4" => (AtomType::F16x2, 2),
+            "F16x8" => (AtomType::F16x2, 4),
+            "BF16x2" | "BF16_V2" => (AtomType::Bf16x2, 1),
+            "BF16x4" => (AtomType::Bf16x2, 2),
+            "BF16x8" => (AtomType::Bf16x2, 4),
             "U16" | "F16" | "BF16" | "128" => return None,
             _ => continue,
         };
     }
-    Some((ty, elements))
-}
-
-/// The type of a word of a vector.
-fn packed(modifier: &str) -> AtomType {
-    match modifier {
-        "F32x2" | "F32x4" => AtomType::F32,
-        "F16x4" | "F16x8" => AtomType::F16x2,
-        _ => AtomType::Bf16x2,
-    }
+    Some(found)
 }
 
 fn values(i: &Instruction) -> Option<Vec<Source>> {
