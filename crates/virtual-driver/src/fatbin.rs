@@ -111,6 +111,30 @@ fn entries(bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
     Some(out)
 }
 
+/// Splits the fat binaries that a compiler embeds one after the other.
+pub(crate) fn split_images(section: &[u8]) -> Vec<Vec<u8>> {
+    /// Alignment of each.
+    const ALIGNMENT: usize = 8;
+    let mut images = Vec::new();
+    let mut rest = section;
+    while let Some(magic) = field::<4>(rest, 0) {
+        if magic != u64::from(FATBIN_MAGIC) {
+            rest = rest.get(ALIGNMENT..).unwrap_or_default();
+            continue;
+        }
+        let size = field::<2>(rest, 6).zip(field::<8>(rest, 8));
+        let size = size.map_or(u64::MAX, |(head, body)| head.saturating_add(body));
+        let bytes = usize::try_from(size).unwrap_or(usize::MAX);
+        let Some(image) = rest.get(..bytes) else {
+            break;
+        };
+        images.push(image.to_vec());
+        let next = bytes.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
+        rest = rest.get(next..).unwrap_or_default();
+    }
+    images
+}
+
 /// Reads the code for a GPU of a compute capability (times ten) from an image.
 ///
 /// # Errors
@@ -264,5 +288,16 @@ mod tests {
             let cut = bytes.get(..end).unwrap_or_default();
             assert!(read_image(cut, 80).is_err(), "cut at {end}");
         }
+    }
+
+    #[test]
+    fn images_of_a_section_are_separated() {
+        let (first, second) = (fatbin(&[vec![7; 13]]), fatbin(&[vec![8; 16]]));
+        let mut section = first.clone();
+        section.resize(section.len().next_multiple_of(8) + 16, 0);
+        section.extend(&second);
+        assert_eq!(split_images(&section), [first, second.clone()]);
+        let cut = second.get(..20).unwrap_or_default();
+        assert!(split_images(cut).is_empty());
     }
 }

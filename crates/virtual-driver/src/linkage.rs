@@ -18,7 +18,7 @@ pub enum Linkage {
 }
 
 /// Section of the images that the compiler embeds.
-const SECTION: &[u8] = b".nv_fatbin";
+pub(crate) const SECTION: &[u8] = b".nv_fatbin";
 /// Begin of the runtime libraries' names.
 const LIBRARY: &str = "libcudart.so.";
 
