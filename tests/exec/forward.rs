@@ -1,25 +1,17 @@
 //! Captures on a GPU. A virtual GPU stands for it: the program runs under `tuner exec --device cuda:0 --capture`, which
 //! runs under `tuner exec --device vgpu:a100`, whose driver library it takes for that of the machine.
 
-use super::exec_in;
+use super::{exec_in, program};
 use crate::program::{Ended, ended, json, root, tuner};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-fn program(name: &str) -> PathBuf {
-    static FOLDER: OnceLock<TempDir> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| tempfile::tempdir().unwrap());
-    let binary = folder
-        .path()
-        .join(format!("{name}-{:?}", std::thread::current().id()));
-    let source = root().join("tests/exec/clients").join(name);
-    let mut compiler = Command::new("cc");
-    let compiled = ended(compiler.arg(source).arg("-o").arg(&binary).arg("-ldl"));
-    assert_eq!(compiled.code, 0, "{}", compiled.stderr);
-    binary
+/// The program that launches kernels by the driver interface.
+fn captured() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| program("clients/captured.c"))
 }
 
 /// A folder with the kernels of the program.
@@ -51,12 +43,7 @@ fn launches(folder: &Path) -> Vec<Value> {
 fn launches_of_a_gpu_are_captured_with_their_accesses_and_results() {
     let dir = folder();
     let words = ["scale_128.ptx", "1000", "128", "scale", "bump", "library"];
-    let captured = on_gpu(
-        dir.path(),
-        &["--capture", "one"],
-        &program("captured.c"),
-        &words,
-    );
+    let captured = on_gpu(dir.path(), &["--capture", "one"], captured(), &words);
     captured.says(
         0,
         &["captured 2 launches of bump, scale in one", "no hazards"],
@@ -99,12 +86,7 @@ fn launches_of_a_gpu_are_captured_with_their_accesses_and_results() {
 fn memory_that_memory_leads_to_is_followed_and_graphs_are_told() {
     let dir = folder();
     let words = ["scale_128.ptx", "1000", "128", "table", "graph"];
-    let captured = on_gpu(
-        dir.path(),
-        &["--capture", "one"],
-        &program("captured.c"),
-        &words,
-    );
+    let captured = on_gpu(dir.path(), &["--capture", "one"], captured(), &words);
     captured.says(
         0,
         &[
@@ -120,7 +102,7 @@ fn a_launch_that_is_too_long_to_repeat_is_captured_by_comparison() {
     let dir = folder();
     let words = ["scale_128.ptx", "1000", "128", "scale", "bump"];
     let options = ["--capture", "one", "--max-work", "100"];
-    let captured = on_gpu(dir.path(), &options, &program("captured.c"), &words);
+    let captured = on_gpu(dir.path(), &options, captured(), &words);
     captured.says(
         0,
         &["captured 2 launches", "did not run a launch to its end"],
@@ -133,7 +115,12 @@ fn a_launch_that_is_too_long_to_repeat_is_captured_by_comparison() {
 #[test]
 fn a_program_sees_the_functions_and_errors_of_the_driver() {
     let dir = folder();
-    let ran = on_gpu(dir.path(), &["--capture", "one"], &program("driver.c"), &[]);
+    let ran = on_gpu(
+        dir.path(),
+        &["--capture", "one"],
+        &program("clients/driver.c"),
+        &[],
+    );
     assert!(
         ran.stdout.contains("0 failures"),
         "{}\n{}",

@@ -335,8 +335,8 @@ impl Launch {
         Ok(if fits < most { 0 } else { most })
     }
 
-    /// Sends the launch. A fault of the kernel appears at the next request, as on a GPU.
-    pub(crate) fn run(&self) -> Result<(), Code> {
+    /// The head of a request for the launch: all but the arguments.
+    pub(crate) fn head(&self) -> Result<Message, Code> {
         let shared = u32::try_from(self.shared_bytes).map_err(|_| errors::INVALID_VALUE)?;
         let mut head = Message::new();
         head.put_u64(self.stream).put_u64(self.function);
@@ -348,6 +348,12 @@ impl Launch {
         head.put_u32(cluster.x)
             .put_u32(cluster.y)
             .put_u32(cluster.z);
+        Ok(head)
+    }
+
+    /// Sends the launch. A fault of the kernel appears at the next request, as on a GPU.
+    pub(crate) fn run(&self) -> Result<(), Code> {
+        let head = self.head()?;
         let reply = exchanged(|| send(Op::Launch, &head, &self.parameters))?;
         if !reply.bulk.is_empty() {
             keep_printed(&reply.bulk);

@@ -16,6 +16,7 @@ use crate::device::{Device, Function};
 use crate::fatbin::read_image;
 use crate::launches::Request;
 use crate::names::plain_name;
+use crate::server::{read_extent, read_launch};
 
 /// Bytes of an address.
 const ADDRESS_BYTES: usize = 8;
@@ -30,7 +31,7 @@ const NON_PORTABLE_CLUSTER: u32 = 14;
 pub(crate) struct Mirror {
     /// Number of the process.
     pub(crate) process: u32,
-    /// What its driver loaded, the last at the end.
+    /// Code that its driver loaded, the last at the end.
     images: Vec<CodeImage>,
     /// The images in the files of the process were added.
     read_files: bool,
@@ -49,17 +50,17 @@ struct Running {
     request: Request,
     number: u64,
     memory: Vec<Copied>,
+    translation: Translation,
     /// Contents after the launch on the GPU, until they are taken.
     after: Option<Vec<Vec<u8>>>,
 }
 
-/// Memory of the GPU with its copy.
+/// A copy of memory of the GPU.
 #[derive(Debug)]
 struct Copied {
-    /// Addresses on the GPU.
-    addresses: Range<u64>,
     buffer: BufferId,
     is_variable: bool,
+    /// Contents before the launch.
     before: Vec<u8>,
 }
 
@@ -76,24 +77,38 @@ impl Mirror {
     pub(crate) fn number(&self) -> Option<u64> {
         self.running.as_ref().map(|running| running.number)
     }
+}
+
+/// Addresses of the GPU and of their copies.
+#[derive(Debug, Default)]
+struct Translation(Vec<(Range<u64>, u64)>);
+
+impl Translation {
+    /// Adds memory of the GPU whose copy begins at an address.
+    fn add(&mut self, addresses: Range<u64>, copy: u64) {
+        let place = self
+            .0
+            .partition_point(|(known, _)| known.start < addresses.start);
+        self.0.insert(place, (addresses, copy));
+    }
 
     /// Replaces the GPU's addresses in some bytes by those of the copies.
-    fn translate(memory: &[Copied], starts: &[u64], bytes: &mut [u8]) {
+    fn apply(&self, bytes: &mut [u8]) {
         for word in bytes.chunks_exact_mut(ADDRESS_BYTES) {
             let Ok(value) = <[u8; ADDRESS_BYTES]>::try_from(&*word) else {
                 continue;
             };
             let address = u64::from_le_bytes(value);
-            let mut known = memory.iter().zip(starts);
-            if let Some((copied, start)) = known.find(|(it, _)| it.addresses.contains(&address)) {
-                let moved = address - copied.addresses.start + start;
-                word.copy_from_slice(&moved.to_le_bytes());
+            let after = self.0.partition_point(|(known, _)| known.start <= address);
+            let found = after.checked_sub(1).and_then(|place| self.0.get(place));
+            if let Some((known, copy)) = found.filter(|(known, _)| known.contains(&address)) {
+                word.copy_from_slice(&(address - known.start + copy).to_le_bytes());
             }
         }
     }
 }
 
-/// What the program is told of a launch that is wanted.
+/// Facts about a launch that is wanted, for the program.
 #[derive(Debug)]
 struct Wanted {
     room: u64,
@@ -109,11 +124,9 @@ impl Device {
         head: &mut Message,
     ) -> io::Result<()> {
         let name = fields.str()?.to_owned();
-        let mut extent = || Ok::<_, io::Error>([fields.u32()?, fields.u32()?, fields.u32()?]);
-        let (grid, block) = (extent()?, extent()?);
         let shape = Shape {
-            grid,
-            block,
+            grid: read_extent(fields)?,
+            block: read_extent(fields)?,
             shared_bytes: fields.u32()?,
         };
         let Some(wanted) = self.want(&name, &shape) else {
@@ -213,78 +226,50 @@ impl Device {
         bulk: &[u8],
     ) -> io::Result<Result<(), Code>> {
         self.drop_mirrored();
-        let (function, number) = (fields.u64()?, fields.u64()?);
-        let mut extent = || Ok::<_, io::Error>([fields.u32()?, fields.u32()?, fields.u32()?]);
-        let (grid, block) = (extent()?, extent()?);
-        let (shared_bytes, flags) = (fields.u32()?, fields.u32()?);
-        let cluster = [fields.u32()?, fields.u32()?, fields.u32()?];
-        let (parameter_bytes, count) = (fields.u32()?, fields.u32()?);
-        let Some((parameters, mut rest)) = bulk.split_at_checked(parameter_bytes as usize) else {
-            return Err(io::ErrorKind::InvalidData.into());
+        let mut request = read_launch(fields, &[])?;
+        let (number, parameter_bytes) = (fields.u64()?, fields.u32()?);
+        let mut rest = bulk;
+        let mut take = |bytes: u64| {
+            let split = rest.split_at_checked(usize::try_from(bytes).unwrap_or(usize::MAX));
+            let (own, others) = split.ok_or(io::ErrorKind::InvalidData)?;
+            rest = others;
+            Ok::<_, io::Error>(own.to_vec())
         };
+        request.parameters = take(parameter_bytes.into())?;
         let mut memory = Vec::new();
-        for _ in 0..count {
+        let mut translation = Translation::default();
+        for _ in 0..fields.u32()? {
             let (address, bytes, variable) = (fields.u64()?, fields.u64()?, fields.str()?);
-            let Some((before, after)) = rest.split_at_checked(bytes as usize) else {
-                return Err(io::ErrorKind::InvalidData.into());
-            };
-            rest = after;
-            let buffer = match self.copy_of(function, variable, bytes) {
+            let before = take(bytes)?;
+            let buffer = match self.copy_of(request.function, variable, bytes) {
                 Ok(buffer) => buffer,
                 Err(code) => return Ok(Err(code)),
             };
+            let addresses = address..address.saturating_add(bytes);
+            translation.add(addresses, self.memory.address(buffer));
             memory.push(Copied {
-                addresses: address..address.saturating_add(bytes),
                 buffer,
                 is_variable: !variable.is_empty(),
-                before: before.to_vec(),
+                before,
             });
         }
-        let request = Request {
-            stream: 0,
-            function,
-            grid,
-            block,
-            shared_bytes,
-            flags,
-            cluster,
-            parameters: parameters.to_vec(),
-        };
-        self.place_mirrored(request, number, memory);
-        Ok(Ok(()))
-    }
-
-    /// Writes the copies, and keeps the launch.
-    fn place_mirrored(&mut self, mut request: Request, number: u64, mut memory: Vec<Copied>) {
+        translation.apply(&mut request.parameters);
+        for copied in &mut memory {
+            translation.apply(&mut copied.before);
+            self.memory.write(copied.buffer, 0, &copied.before);
+        }
         // The program stated these on the GPU.
         let shared = i32::try_from(request.shared_bytes).unwrap_or(i32::MAX);
         let _ = self.set_attribute(request.function, MAX_DYNAMIC_SHARED, shared);
         let _ = self.set_attribute(request.function, NON_PORTABLE_CLUSTER, 1);
-        let starts = self.starts(&memory);
-        Mirror::translate(&memory, &starts, &mut request.parameters);
-        let mut contents: Vec<Vec<u8>> = memory
-            .iter_mut()
-            .map(|it| std::mem::take(&mut it.before))
-            .collect();
-        for (bytes, copied) in contents.iter_mut().zip(&memory) {
-            Mirror::translate(&memory, &starts, bytes);
-            self.memory.write(copied.buffer, 0, bytes);
-        }
-        for (copied, bytes) in memory.iter_mut().zip(contents) {
-            copied.before = bytes;
-        }
         self.mirror.running = Some(Running {
             request,
             number,
             memory,
+            translation,
             after: None,
         });
-    }
-
-    /// Addresses of the copies.
-    fn starts(&self, memory: &[Copied]) -> Vec<u64> {
-        let starts = memory.iter().map(|it| self.memory.address(it.buffer));
-        starts.collect()
+        Ok(Ok(()))
     }
 
     /// A buffer for memory of the GPU, or that of a variable of the kernel's module.
@@ -343,10 +328,9 @@ impl Device {
             return 0;
         };
         let mut after = running.after.take().unwrap_or_default();
-        let starts = self.starts(&running.memory);
         let mut different = 0;
         for (bytes, copied) in after.iter_mut().zip(&running.memory) {
-            Mirror::translate(&running.memory, &starts, bytes);
+            running.translation.apply(bytes);
             let own = self.memory.read(copied.buffer);
             different += own.iter().zip(&*bytes).filter(|(a, b)| a != b).count();
             self.memory.write(copied.buffer, 0, bytes);

@@ -304,18 +304,19 @@ fn answer(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::
     })
 }
 
-fn read_launch(fields: &mut Fields<'_>, parameters: &[u8]) -> io::Result<Request> {
-    let (stream, function) = (fields.u64()?, fields.u64()?);
-    let mut extent = || Ok::<_, io::Error>([fields.u32()?, fields.u32()?, fields.u32()?]);
-    let (grid, block) = (extent()?, extent()?);
+pub(crate) fn read_extent(fields: &mut Fields<'_>) -> io::Result<[u32; 3]> {
+    Ok([fields.u32()?, fields.u32()?, fields.u32()?])
+}
+
+pub(crate) fn read_launch(fields: &mut Fields<'_>, parameters: &[u8]) -> io::Result<Request> {
     Ok(Request {
-        stream,
-        function,
-        grid,
-        block,
+        stream: fields.u64()?,
+        function: fields.u64()?,
+        grid: read_extent(fields)?,
+        block: read_extent(fields)?,
         shared_bytes: fields.u32()?,
         flags: fields.u32()?,
-        cluster: [fields.u32()?, fields.u32()?, fields.u32()?],
+        cluster: read_extent(fields)?,
         parameters: parameters.to_vec(),
     })
 }

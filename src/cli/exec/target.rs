@@ -1,4 +1,4 @@
-//! Where a program's kernels run: on the virtual GPU, or on a GPU whose launches are captured.
+//! Device of a program: the virtual GPU, or a GPU whose launches are captured.
 
 use super::super::CliError;
 use std::ffi::OsString;

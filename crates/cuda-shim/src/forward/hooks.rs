@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use super::call::Call;
-use super::launch::{around, offer, offer_file, offer_text};
+use super::launch::{around, offer, offer_bytes, offer_file};
 use super::real;
 use crate::driver::launches::{Arguments, LaunchConfig};
 use crate::errors::{self, Code};
@@ -120,81 +120,38 @@ configured! {
     cuLaunchKernelEx_ptsz, true;
 }
 
-hooks! {
-    fn cuModuleLoad(module: Pointers, path: *const c_char) {
-        // SAFETY: the program's arguments, as it passed them.
-        let code = unsafe { real::cuModuleLoad(module, path) };
-        // SAFETY: the driver has read the path.
-        unsafe { offer_file(code, path) }
-    }
+/// Exports functions that load code; what the driver has loaded is offered to the tuner.
+macro_rules! loads {
+    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $offer:ident($code:ident);)+) => {
+        hooks! { $(
+            fn $name($($argument: $type),*) {
+                // SAFETY: the program's arguments, as it passed them.
+                let code = unsafe { real::$name($($argument),*) };
+                // SAFETY: the driver has read the image, or the path of its file.
+                unsafe { $offer(code, $code) }
+            }
+        )+ }
+    };
+}
 
-    fn cuModuleLoadData(module: Pointers, image: *const c_void) {
-        // SAFETY: the program's arguments, as it passed them.
-        let code = unsafe { real::cuModuleLoadData(module, image) };
-        // SAFETY: the driver has read the image.
-        unsafe { offer(code, image) }
-    }
-
+loads! {
+    fn cuModuleLoad(module: Pointers, path: *const c_char) offer_file(path);
+    fn cuModuleLoadData(module: Pointers, image: *const c_void) offer(image);
     fn cuModuleLoadDataEx(
-        module: Pointers,
-        image: *const c_void,
-        count: c_uint,
-        options: *mut c_uint,
-        values: Pointers,
-    ) {
-        // SAFETY: the program's arguments, as it passed them.
-        let code = unsafe { real::cuModuleLoadDataEx(module, image, count, options, values) };
-        // SAFETY: the driver has read the image.
-        unsafe { offer(code, image) }
-    }
-
-    fn cuModuleLoadFatBinary(module: Pointers, image: *const c_void) {
-        // SAFETY: the program's arguments, as it passed them.
-        let code = unsafe { real::cuModuleLoadFatBinary(module, image) };
-        // SAFETY: the driver has read the image.
-        unsafe { offer(code, image) }
-    }
-
+        module: Pointers, image: *const c_void, count: c_uint, options: *mut c_uint, values: Pointers,
+    ) offer(image);
+    fn cuModuleLoadFatBinary(module: Pointers, image: *const c_void) offer(image);
     fn cuLibraryLoadData(
-        library: Pointers,
-        image: *const c_void,
-        jit_options: *mut c_uint,
-        jit_values: Pointers,
-        jit_count: c_uint,
-        options: *mut c_uint,
-        values: Pointers,
-        count: c_uint,
-    ) {
-        // SAFETY: the program's arguments, as it passed them.
-        let code = unsafe {
-            real::cuLibraryLoadData(
-                library, image, jit_options, jit_values, jit_count, options, values, count,
-            )
-        };
-        // SAFETY: the driver has read the image.
-        unsafe { offer(code, image) }
-    }
-
+        library: Pointers, image: *const c_void, jit_options: *mut c_uint, jit_values: Pointers,
+        jit_count: c_uint, options: *mut c_uint, values: Pointers, count: c_uint,
+    ) offer(image);
     fn cuLibraryLoadFromFile(
-        library: Pointers,
-        path: *const c_char,
-        jit_options: *mut c_uint,
-        jit_values: Pointers,
-        jit_count: c_uint,
-        options: *mut c_uint,
-        values: Pointers,
-        count: c_uint,
-    ) {
-        // SAFETY: the program's arguments, as it passed them.
-        let code = unsafe {
-            real::cuLibraryLoadFromFile(
-                library, path, jit_options, jit_values, jit_count, options, values, count,
-            )
-        };
-        // SAFETY: the driver has read the path.
-        unsafe { offer_file(code, path) }
-    }
+        library: Pointers, path: *const c_char, jit_options: *mut c_uint, jit_values: Pointers,
+        jit_count: c_uint, options: *mut c_uint, values: Pointers, count: c_uint,
+    ) offer_file(path);
+}
 
+hooks! {
     fn cuLinkAddData_v2(
         state: *mut c_void,
         kind: c_uint,
@@ -212,7 +169,7 @@ hooks! {
         // The linked machine code has no PTX: hazards and accesses need the text.
         if code == errors::SUCCESS && kind == INPUT_PTX && !data.is_null() {
             // SAFETY: the driver has read so many bytes.
-            offer_text(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) });
+            offer_bytes(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) });
         }
         code
     }

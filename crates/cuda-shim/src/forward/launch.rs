@@ -7,12 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::call::Call;
 use super::memory::{self, Failure, Memory};
 use super::real;
-use super::wanted::{Wanted, ask, is_unwanted};
+use super::wanted::{Wanted, ask, was_asked};
 use crate::connection::{call, send};
 use crate::driver::launches::pack;
 use crate::errors::{self, Code};
 use crate::images::image_bytes;
-use crate::kernels::NO_CLUSTER;
+use crate::kernels::Launch;
 use crate::protocol::{Message, Op};
 use crate::say::say_once;
 
@@ -38,7 +38,7 @@ static LAUNCHES: AtomicU64 = AtomicU64::new(0);
 pub(super) unsafe fn around(launch: &Call, run: impl FnOnce() -> Code) -> Code {
     let number = LAUNCHES.fetch_add(1, Ordering::Relaxed) + 1;
     // SAFETY: the caller's promise.
-    let pending = (!is_unwanted(launch)).then(|| unsafe { begin(launch, number) });
+    let pending = (!was_asked(launch)).then(|| unsafe { begin(launch, number) });
     let code = run();
     if let Some(pending) = pending.flatten() {
         end(&pending, code);
@@ -79,7 +79,7 @@ unsafe fn begin(launch: &Call, number: u64) -> Option<Pending> {
             return None;
         }
     };
-    let head = describe(launch, &wanted, number, parameters.len(), &memory);
+    let head = describe(launch, &wanted, number, parameters.len(), &memory).ok()?;
     send(Op::BeginLaunch, &head, &bulk).ok()?;
     Some(Pending {
         memory,
@@ -96,20 +96,17 @@ fn describe(
     number: u64,
     parameter_bytes: usize,
     memory: &[Memory],
-) -> Message {
+) -> Result<Message, Code> {
+    let info = &wanted.info;
     // SAFETY: the configuration is the program's, which lives during the call.
-    let config = unsafe { launch.config.as_ref() };
-    // SAFETY: its attributes are readable.
-    let stated = config.map(|config| unsafe { config.launch_of(&wanted.info) });
-    let flags = stated.as_ref().map_or(0, |stated| stated.flags);
-    let cluster = stated.map_or(NO_CLUSTER, |stated| stated.cluster);
-    let mut head = Message::new();
-    head.put_u64(wanted.info.id).put_u64(number);
-    launch.put_extents(&mut head);
-    head.put_u32(launch.flags | flags)
-        .put_u32(cluster.x)
-        .put_u32(cluster.y)
-        .put_u32(cluster.z)
+    let mut stated = match unsafe { launch.config.as_ref() } {
+        // SAFETY: its attributes are readable.
+        Some(config) => unsafe { config.launch_of(info) },
+        None => Launch::new(info.id, launch.extents, launch.shared_bytes.into()),
+    };
+    stated.flags |= launch.flags;
+    let mut head = stated.head()?;
+    head.put_u64(number)
         .put_u32(parameter_bytes as u32)
         .put_u32(memory.len() as u32);
     for item in memory {
@@ -117,7 +114,7 @@ fn describe(
             .put_u64(item.bytes)
             .put_str(&item.variable);
     }
-    head
+    Ok(head)
 }
 
 /// Copies the memory of a launch after it.
@@ -144,7 +141,7 @@ fn skip(name: &str, bytes: u64, reason: &str) {
 pub(super) unsafe fn offer(code: Code, image: *const c_void) -> Code {
     if code == errors::SUCCESS && !image.is_null() {
         // SAFETY: the caller's promise.
-        offer_text(unsafe { image_bytes(image) }.unwrap_or_default());
+        offer_bytes(unsafe { image_bytes(image) }.unwrap_or_default());
     }
     code
 }
@@ -158,14 +155,14 @@ pub(super) unsafe fn offer_file(code: Code, path: *const c_char) -> Code {
         // SAFETY: the caller's promise.
         let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
         if let Ok(bytes) = std::fs::read(&*path) {
-            offer_text(&bytes);
+            offer_bytes(&bytes);
         }
     }
     code
 }
 
 /// Offers code.
-pub(super) fn offer_text(image: &[u8]) {
+pub(super) fn offer_bytes(image: &[u8]) {
     if !image.is_empty() && image.len() <= MAX_IMAGE_BYTES {
         let _ = send(Op::OfferImage, &Message::new(), image);
     }

@@ -1,5 +1,6 @@
 //! Memory of the device that a launch can reach.
 
+use std::collections::BTreeSet;
 use std::ffi::{CString, c_uint, c_void};
 
 use super::real;
@@ -69,7 +70,7 @@ pub(super) fn gather(
         let item = found.get(next..=next).unwrap_or_default();
         read(item, &mut contents).map_err(Failure::Unreadable)?;
         // Numbers have other high bits than addresses.
-        let high: Vec<u64> = found.iter().map(|it| it.address >> COMMON_BITS).collect();
+        let high: BTreeSet<u64> = found.iter().map(|it| it.address >> COMMON_BITS).collect();
         let own = contents.get(start..).unwrap_or_default();
         for address in addresses(own).filter(|it| high.contains(&(it >> COMMON_BITS))) {
             if words_left > 0 && found.len() < MAX_ALLOCATIONS {

@@ -43,10 +43,12 @@ extern "C" fn absent() -> Code {
     errors::NOT_FOUND
 }
 
-/// Defines functions that call those of the driver with the same name.
+/// Defines functions that call those of the driver with the same name; several names may share their arguments.
 macro_rules! real {
-    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)+) => {
-        $(
+    ($(fn [$($name:ident),+] $arguments:tt;)+) => {
+        $($(real! { @one $name $arguments })+)+
+    };
+    (@one $name:ident ($($argument:ident: $type:ty),* $(,)?)) => {
         /// The driver's function of this name.
         pub(super) unsafe extern "C" fn $name($($argument: $type),*) -> Code {
             static ADDRESS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
@@ -63,67 +65,53 @@ macro_rules! real {
             // SAFETY: the caller's promise.
             unsafe { function($($argument),*) }
         }
-        )+
     };
 }
 
 type Pointers = *mut *mut c_void;
 
 real! {
-    fn cuLaunchKernel(
+    fn [cuLaunchKernel, cuLaunchKernel_ptsz] (
         function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
         block_z: c_uint, shared_bytes: c_uint, stream: *mut c_void, values: Pointers, extra: Pointers,
     );
-    fn cuLaunchKernel_ptsz(
-        function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
-        block_z: c_uint, shared_bytes: c_uint, stream: *mut c_void, values: Pointers, extra: Pointers,
-    );
-    fn cuLaunchCooperativeKernel(
+    fn [cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz] (
         function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
         block_z: c_uint, shared_bytes: c_uint, stream: *mut c_void, values: Pointers,
     );
-    fn cuLaunchCooperativeKernel_ptsz(
-        function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
-        block_z: c_uint, shared_bytes: c_uint, stream: *mut c_void, values: Pointers,
-    );
-    fn cuLaunchKernelEx(
+    fn [cuLaunchKernelEx, cuLaunchKernelEx_ptsz] (
         config: *const LaunchConfig, function: *mut c_void, values: Pointers, extra: Pointers,
     );
-    fn cuLaunchKernelEx_ptsz(
-        config: *const LaunchConfig, function: *mut c_void, values: Pointers, extra: Pointers,
-    );
-    fn cuModuleLoad(module: Pointers, path: *const c_char);
-    fn cuModuleLoadData(module: Pointers, image: *const c_void);
-    fn cuModuleLoadDataEx(
+    fn [cuModuleLoad] (module: Pointers, path: *const c_char);
+    fn [cuModuleLoadData, cuModuleLoadFatBinary] (module: Pointers, image: *const c_void);
+    fn [cuModuleLoadDataEx] (
         module: Pointers, image: *const c_void, count: c_uint, options: *mut c_uint, values: Pointers,
     );
-    fn cuModuleLoadFatBinary(module: Pointers, image: *const c_void);
-    fn cuLibraryLoadData(
+    fn [cuLibraryLoadData] (
         library: Pointers, code: *const c_void, jit_options: *mut c_uint, jit_values: Pointers,
         jit_count: c_uint, options: *mut c_uint, values: Pointers, count: c_uint,
     );
-    fn cuLibraryLoadFromFile(
+    fn [cuLibraryLoadFromFile] (
         library: Pointers, path: *const c_char, jit_options: *mut c_uint, jit_values: Pointers,
         jit_count: c_uint, options: *mut c_uint, values: Pointers, count: c_uint,
     );
-    fn cuLinkAddData_v2(
+    fn [cuLinkAddData_v2] (
         state: *mut c_void, kind: c_uint, data: *mut c_void, bytes: usize, name: *const c_char,
         count: c_uint, options: *mut c_uint, values: Pointers,
     );
-    fn cuGetProcAddress(symbol: *const c_char, function: Pointers, version: c_int, flags: u64);
-    fn cuGetProcAddress_v2(
+    fn [cuGetProcAddress] (symbol: *const c_char, function: Pointers, version: c_int, flags: u64);
+    fn [cuGetProcAddress_v2] (
         symbol: *const c_char, function: Pointers, version: c_int, flags: u64, status: *mut c_int,
     );
-    fn cuCtxSynchronize();
-    fn cuFuncGetModule(module: Pointers, function: *mut c_void);
-    fn cuFuncGetName(name: *mut *const c_char, function: *mut c_void);
-    fn cuKernelGetFunction(function: Pointers, kernel: *mut c_void);
-    fn cuKernelGetName(name: *mut *const c_char, kernel: *mut c_void);
-    fn cuMemcpyDtoH_v2(host: *mut c_void, address: u64, bytes: usize);
-    fn cuModuleGetGlobal_v2(
+    fn [cuCtxSynchronize] ();
+    fn [cuFuncGetModule] (module: Pointers, function: *mut c_void);
+    fn [cuFuncGetName] (name: *mut *const c_char, function: *mut c_void);
+    fn [cuKernelGetFunction] (function: Pointers, kernel: *mut c_void);
+    fn [cuKernelGetName] (name: *mut *const c_char, kernel: *mut c_void);
+    fn [cuMemcpyDtoH_v2] (host: *mut c_void, address: u64, bytes: usize);
+    fn [cuModuleGetGlobal_v2] (
         address: *mut u64, bytes: *mut usize, module: *mut c_void, name: *const c_char,
     );
-    fn cuPointerGetAttribute(value: *mut c_void, number: c_uint, address: u64);
-    fn cuStreamIsCapturing(stream: *mut c_void, status: *mut c_int);
-    fn cuStreamIsCapturing_ptsz(stream: *mut c_void, status: *mut c_int);
+    fn [cuPointerGetAttribute] (value: *mut c_void, number: c_uint, address: u64);
+    fn [cuStreamIsCapturing, cuStreamIsCapturing_ptsz] (stream: *mut c_void, status: *mut c_int);
 }

@@ -7,7 +7,7 @@ use super::call::Call;
 use crate::connection::call;
 use crate::protocol::{FunctionInfo, Message, Op};
 
-/// What the tuner says of a launch that it wants.
+/// Facts from the tuner about a launch that it wants.
 #[derive(Debug)]
 pub(super) struct Wanted {
     /// The kernel in the tuner.
@@ -20,8 +20,8 @@ pub(super) struct Wanted {
 
 type Shape = (usize, [u32; 7]);
 
-/// Launches that the tuner does not want, by kernel and extents: most launches of a program are repetitions.
-static UNWANTED: Mutex<BTreeSet<Shape>> = Mutex::new(BTreeSet::new());
+/// Launches that the tuner was asked about, by kernel and extents: most launches of a program are repetitions.
+static ASKED: Mutex<BTreeSet<Shape>> = Mutex::new(BTreeSet::new());
 
 fn shape(launch: &Call) -> Shape {
     let [grid, block] = launch.extents;
@@ -37,17 +37,17 @@ fn shape(launch: &Call) -> Shape {
     (launch.function.addr(), extents)
 }
 
-/// Reports whether the tuner has said that it does not want such a launch.
-pub(super) fn is_unwanted(launch: &Call) -> bool {
-    let unwanted = UNWANTED.lock().unwrap_or_else(PoisonError::into_inner);
-    unwanted.contains(&shape(launch))
+/// Reports whether the tuner was asked about such a launch: it wants each once.
+pub(super) fn was_asked(launch: &Call) -> bool {
+    let asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    asked.contains(&shape(launch))
 }
 
 /// Asks the tuner whether it wants a launch, which it wants once.
 pub(super) fn ask(launch: &Call, name: &str) -> Option<Wanted> {
-    let mut unwanted = UNWANTED.lock().unwrap_or_else(PoisonError::into_inner);
-    unwanted.insert(shape(launch));
-    drop(unwanted);
+    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    asked.insert(shape(launch));
+    drop(asked);
     let mut head = Message::new();
     head.put_str(name);
     launch.put_extents(&mut head);

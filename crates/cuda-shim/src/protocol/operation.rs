@@ -143,8 +143,8 @@ operations! {
     /// `name: str, grid, block, shared: u32` → `wanted: u32`; where it is 1, `room: u64, FunctionInfo, count: u32,
     /// names of variables: str…`.
     WantLaunch = 62,
-    /// `function: u64, number: u64, grid, block, shared: u32, flags: u32, cluster, parameter bytes: u32, count: u32`, then
-    /// for each memory `address: u64, bytes: u64, variable: str`; `bulk`: parameters and contents.
+    /// The head of [`Op::Launch`], `number: u64, parameter bytes: u32, count: u32`, then for each memory `address: u64,
+    /// bytes: u64, variable: str`; `bulk`: parameters and contents.
     BeginLaunch = 63,
     /// `bulk`: contents after the launch of [`Op::BeginLaunch`], as there.
     EndLaunch = 64,
