@@ -188,7 +188,7 @@ impl Comparison {
 }
 
 /// Formats a flat index as `[1][0][3]`.
-fn subscript(index: u64, shape: &[u64]) -> String {
+pub(super) fn subscript(index: u64, shape: &[u64]) -> String {
     let mut rest = index;
     let mut parts = Vec::new();
     for extent in shape.iter().rev() {

@@ -42,6 +42,7 @@ mod unread;
 pub mod verify;
 mod verified;
 mod writers;
+mod zeros;
 pub mod expected_output;
 
 pub use keys::expectation;

@@ -168,6 +168,7 @@ impl Gate<'_> {
             }
             self.unread_extremes(*data, pass)?;
             self.hard_cases(*data, pass)?;
+            self.zeros(*data, pass)?;
         }
         let (sampled, budget_exhausted) = first.map_or((false, None), |(_, pass)| {
             (pass.sampled, pass.budget_exhausted)

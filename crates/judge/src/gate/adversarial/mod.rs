@@ -3,10 +3,11 @@
 //! Random numbers hide mistakes: a softmax without its maximum is right on N(0, 1), a dropped key
 //! of small weight is below every tolerance, a tile that reads its neighbour multiplies it by zero.
 //! Each case exposes one kind of mistake. A user's operation gets its declared fill with several
-//! seeds instead, because its hard inputs are unknown.
+//! seeds instead, because its hard inputs are unknown, and one run with zeros.
 
 mod attention;
 mod others;
+mod zeros;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -79,6 +80,8 @@ pub enum Case {
     Masked,
     /// One NaN: elements that do not depend on it keep their bits.
     Contained,
+    /// Zeros among the declared values, beside a reference kernel.
+    Zeros,
 }
 
 impl Case {
@@ -98,6 +101,7 @@ impl Case {
             Self::Extremes => "largest and smallest numbers",
             Self::Masked => "masked",
             Self::Contained => "NaN elsewhere",
+            Self::Zeros => "zeros",
         }
     }
 
@@ -191,6 +195,9 @@ pub(super) struct CaseInputs {
 /// without infinities).
 pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
     let case = data.case?;
+    if case == Case::Zeros {
+        return zeros::make(plan, data.seed);
+    }
     let form = Form::new(plan, data.seed)?;
     let built = match oracle_of(plan)? {
         "attention" | "attention_f8" => attention::fills(&form, case),

@@ -1,0 +1,95 @@
+//! Inputs with zeros, beside a reference kernel.
+
+use super::CaseInputs;
+use rand::{RngExt as _, SeedableRng as _};
+use std::ops::Range;
+use std::sync::Arc;
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::plan::{Plan, PlanArgument, PlanReference};
+
+/// Scattered zeros of an input: few, so that most sums do not contain one.
+const SCATTERED: u64 = 64;
+
+/// Least number of elements for each scattered zero.
+const SPACING: u64 = 16;
+
+/// PTX operations that return an infinity or NaN for a finite operand.
+const UNBOUNDED: [&str; 4] = ["div.", "rcp.", "sqrt.", "lg2."];
+
+/// Builds the inputs with zeros; `None` where a built-in oracle has cases of its own, no input can hold
+/// a zero, or the candidate has no operation that is unbounded.
+pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
+    let kernel = matches!(plan.reference, PlanReference::Kernel { oracle: None, .. });
+    let unbounded = UNBOUNDED.iter().any(|name| plan.code.ptx.contains(name));
+    let wanted = kernel && unbounded && plan.generators.is_none();
+    if !wanted || !plan.arguments.iter().any(can_hold_zeros) {
+        return None;
+    }
+    let mut inputs = Vec::with_capacity(plan.arguments.len());
+    for (index, argument) in plan.arguments.iter().enumerate() {
+        if !argument.role.is_filled() {
+            inputs.push(None);
+            continue;
+        }
+        let bytes = argument.content(seed, index as u64).ok()?;
+        let own = seed ^ (index as u64).rotate_right(8);
+        inputs.push(Some(match can_hold_zeros(argument) {
+            true => with_zeros(&bytes, argument, own),
+            false => bytes,
+        }));
+    }
+    Some(CaseInputs {
+        inputs: Arc::new(inputs),
+        exact: false,
+        excused: Vec::new(),
+    })
+}
+
+/// Reports whether zero is among the numbers that an input of floats is drawn from.
+fn can_hold_zeros(argument: &PlanArgument) -> bool {
+    let zero = match argument.fill {
+        // Beyond three deviations the declared fill has next to none.
+        Fill::Normal { mean, std } => mean.abs() <= 3.0 * std,
+        Fill::Uniform { min, max } => min <= 0.0 && max >= 0.0,
+        _ => false,
+    };
+    zero && argument.role.is_filled() && argument.layout.is_none() && argument.element.is_float()
+}
+
+/// Sets a row and scattered elements to zero. A few numbers, such as a scale, stay as they are.
+fn with_zeros(bytes: &Arc<[u8]>, argument: &PlanArgument, seed: u64) -> Arc<[u8]> {
+    let (element, count) = (argument.element, argument.count());
+    if count < SPACING {
+        return Arc::clone(bytes);
+    }
+    let mut zeroed = bytes.to_vec();
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+    let row = argument.shape.last().copied().unwrap_or(count).max(1);
+    let rows = count / row;
+    if rows >= 4 {
+        let start = rng.random_range(0..rows) * row;
+        set_to_zero(&mut zeroed, element, start..start + row);
+    } else {
+        let length = count / SPACING;
+        let start = rng.random_range(0..=count - length);
+        set_to_zero(&mut zeroed, element, start..start + length);
+    }
+    for _ in 0..(count / SPACING).min(SCATTERED) {
+        let at = rng.random_range(0..count);
+        set_to_zero(&mut zeroed, element, at..at + 1);
+    }
+    zeroed.into()
+}
+
+/// Sets elements to zero, which is all bits zero in every type of floats.
+fn set_to_zero(bytes: &mut [u8], element: Element, elements: Range<u64>) {
+    let byte = |at: u64| {
+        usize::try_from(at)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(element.size())
+    };
+    if let Some(part) = bytes.get_mut(byte(elements.start)..byte(elements.end)) {
+        part.fill(0);
+    }
+}
