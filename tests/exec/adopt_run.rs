@@ -74,3 +74,45 @@ fn a_build_for_another_gpu_names_the_device_that_runs_it() {
     let device = ["--device", "vgpu:h100"];
     adopt(folder.path(), command, &device).says(0, &["wrote adopted/fill.yaml"]);
 }
+
+/// The type of the coefficients is the second branch's, and a scale has it, too.
+const OF_A_BRANCH: &str = r"
+#ifdef DOUBLE
+typedef double real;
+#else
+typedef float real;
+#endif
+__constant__ real taps[5];
+__constant__ real scale;
+__global__ void fir(const real *x, real *y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  real sum = 0;
+  for (int k = 0; k < 5 && i + k < n; ++k) sum += taps[k] * x[i + k];
+  if (i < n) y[i] = scale * sum;
+}
+int main() {
+  const int n = 5000;
+  real host[n], coefficients[5] = {1, 2, 3, 2, 1}, half = 0.5f, *x, *y;
+  for (int i = 0; i < n; ++i) host[i] = i % 17;
+  cudaMalloc(&x, sizeof host);
+  cudaMalloc(&y, sizeof host);
+  cudaMemcpy(x, host, sizeof host, cudaMemcpyHostToDevice);
+  cudaMemcpyToSymbol(taps, coefficients, sizeof coefficients);
+  cudaMemcpyToSymbol(scale, &half, sizeof half);
+  fir<<<(n + 255) / 256, 256>>>(x, y, n);
+  return cudaDeviceSynchronize();
+}
+";
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "needs nvcc: scripts/get-nvcc")]
+fn variables_have_the_type_of_the_branch_that_was_built() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("app.cu"), OF_A_BRANCH).expect("a file");
+    let build = "nvcc -cudart shared -lineinfo -arch=sm_80 app.cu -o app && ./app";
+    let adopted = ended(tuner(folder.path()).args(["adopt", "app.cu", "--run", build]));
+    adopted.says(0, &["wrote adopted/fir.yaml"]);
+    let mut check = tuner(folder.path());
+    let check = check.args(["check", "adopted/fir.yaml", "--device", "vgpu:a100"]);
+    ended(check.args(["--config", "default"])).says(0, &["ok"]);
+}

@@ -200,10 +200,16 @@ fn last(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name).trim()
 }
 
-/// Resolves a `typedef`, `using` or `#define` of the unit.
+/// Resolves a `typedef`, `using` or `#define` of the unit: the first of them.
 fn aliased(unit: &Unit, name: &str) -> Option<String> {
+    aliases(unit, name).next()
+}
+
+/// Resolves a name by each `typedef`, `using` or `#define` of the unit: branches of conditional
+/// compilation may define it otherwise.
+fn aliases<'u>(unit: &'u Unit, name: &'u str) -> impl Iterator<Item = String> + 'u {
     let name = last(name);
-    unit.declaring(name).find_map(|(_, source, node)| {
+    unit.declaring(name).filter_map(move |(_, source, node)| {
         let node = tree::inner(node);
         let ty = match node.kind() {
             "preproc_def" => node.child_by_field_name("value")?,
@@ -213,6 +219,17 @@ fn aliased(unit: &Unit, name: &str) -> Option<String> {
         let text = source.node_text(ty).trim();
         (!text.contains('{') && last(text) != name).then(|| text.to_owned())
     })
+}
+
+/// Returns all numbers and vectors, in YAML, that a type stands for in some branch of conditional
+/// compilation.
+pub(crate) fn alternatives(unit: &Unit, ty: &str) -> Vec<String> {
+    let name = plain(ty);
+    let numbers = aliases(unit, &name).filter_map(|alias| {
+        let described = describe_number(unit, &alias, Role::Input);
+        Some(described.ok()?.yaml)
+    });
+    numbers.collect()
 }
 
 /// Returns the body of a struct of the unit.

@@ -5,7 +5,7 @@ use super::values::{Layout, layout};
 use super::{CapturedData, DataFile, refuse};
 use crate::AdoptError;
 use crate::expr::Expr;
-use crate::plan::{Argument, Plan, VariableContent};
+use crate::plan::{Argument, Plan, Variable, VariableContent};
 use capture::{Buffer, Launch, Pointer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -320,6 +320,9 @@ impl<'c> Work<'_, 'c> {
                 continue;
             };
             let (bytes, name) = (buffer.bytes, held.name.clone());
+            if let Some(ty) = fitting_type(&held, bytes) {
+                held.ty = ty;
+            }
             let element = layout(&held.ty);
             match (&held.held, element) {
                 (VariableContent::Pointer(to), _) => {
@@ -439,6 +442,23 @@ fn decide_role(argument: &mut Argument, windows: &[Window<'_>], element: u64) ->
         (false, _) => Role::Input,
     };
     read || written || spared
+}
+
+/// Returns another type of a variable that has as many bytes as the program's: the source may define its
+/// type otherwise in each branch of conditional compilation.
+fn fitting_type(held: &Variable, bytes: u64) -> Option<String> {
+    let fits = |ty: &&String| {
+        let own = layout(ty).map_or(0, |layout| layout.bytes);
+        match held.held {
+            VariableContent::Value(_) => own == bytes,
+            VariableContent::Array(_) => own > 0 && bytes.is_multiple_of(own),
+            VariableContent::Pointer(_) => true,
+        }
+    };
+    if fits(&&held.ty) {
+        return None;
+    }
+    held.alternatives.iter().find(fits).cloned()
 }
 
 /// Compares a variable's name in the source with that of the module: namespaces may be missing on a side.

@@ -27,6 +27,8 @@ pub(crate) struct Variable {
     pub(crate) name: String,
     /// Type in the search space's spelling.
     pub(crate) ty: String,
+    /// Its types in the branches of conditional compilation, in the same spelling.
+    pub(crate) alternatives: Vec<String>,
     pub(crate) held: VariableContent,
 }
 
@@ -154,6 +156,7 @@ impl Plan {
         self.variables.push(Variable {
             name: item.path(name),
             ty: described.yaml,
+            alternatives: types::alternatives(unit, ty),
             held,
         });
     }
