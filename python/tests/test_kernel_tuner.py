@@ -291,6 +291,8 @@ def refused(error, match, arguments, **options):
 def test_bad_arguments_say_what_to_do(vectors):
     c, a, b, n = vectors
     refused(ValueError, "argument 1 is not contiguous.*ascontiguousarray", [c, np.tile(a, 2)[::2], b, n])
+    large = np.zeros(4 << 30, np.uint8)  # Its pages are never touched.
+    refused(ValueError, "argument 0 has 4096 MiB.*smaller problem", [large, a, b, n])
     refused(TypeError, "argument 0 has the dtype object.*astype", [c.astype(object), a, b, n])
     refused(TypeError, "argument 3 is of type int.*numpy.int32", [c, a, b, 1000])
     refused(TypeError, "argument 0 is a scalar.*pass an array", [n, a, b, n])

@@ -21,6 +21,9 @@ _STORED = {
     "uint8": {"f8e4m3": re.compile(r"\b__nv_fp8(x[24])?_e4m3\b"), "f8e5m2": re.compile(r"\b__nv_fp8(x[24])?_e5m2\b")},
 }
 
+# What the program reads from one file, less the header of `.npy` (`MAX_DATA_BYTES`).
+_MOST_BYTES = (4 << 30) - 4096
+
 
 def element_type(dtype: Any, where: str) -> str:
     """Returns the element type of a NumPy dtype, a struct by its fields; raises TypeError if CUDA has none."""
@@ -76,6 +79,11 @@ def _to_host(value: Any, where: str) -> Any:
         # An array in Fortran's order is passed as it is in memory.
         if not value.flags.forc:
             raise ValueError(f"{where} is not contiguous; pass numpy.ascontiguousarray(...) of it")
+        if value.nbytes > _MOST_BYTES:
+            raise ValueError(
+                f"{where} has {-(-value.nbytes >> 20)} MiB, and arrays are passed in files of at most 4096 MiB; "
+                "use a smaller problem, or a search space whose `fill:` makes the data"
+            )
         return value
     if isinstance(value, np.generic):
         element_type(value.dtype, where)
