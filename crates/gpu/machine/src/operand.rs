@@ -33,8 +33,10 @@ pub(super) enum Part {
     Low,
     /// Upper half, for both lanes of the pair.
     High,
-    /// Single-precision number in place of two halves.
+    /// Single-precision number in place of two halves, or of two single-precision numbers.
     Single,
+    /// Two single-precision numbers, that of the upper register first.
+    Swapped,
     Byte(u8),
 }
 
@@ -65,7 +67,10 @@ pub(super) struct Pred {
 
 fn parse_part(selector: &str) -> Option<Part> {
     Some(match selector {
-        "" | "H1_H0" | "U32" | "X4" | "X8" | "X16" | "ROW" | "COL" | "SIGN" => Part::Whole,
+        "" | "H1_H0" | "U32" | "X4" | "X8" | "X16" | "ROW" | "COL" | "SIGN" | "F32x2.HI_LO" => {
+            Part::Whole
+        }
+        "F32x2.LO_HI" => Part::Swapped,
         "H0_H0" | "H0" => Part::Low,
         "H1_H1" | "H1" => Part::High,
         "F32" => Part::Single,

@@ -149,7 +149,7 @@ impl Registers {
     pub(super) fn int(&self, s: &Source) -> Row {
         let mut row = self.raw(s.from);
         match s.part {
-            Part::Whole | Part::Single => {}
+            Part::Whole | Part::Single | Part::Swapped => {}
             Part::Low => row = row.map(|v| v & 0xffff),
             Part::High => row = row.map(|v| v >> 16),
             Part::Byte(n) => row = row.map(|v| v >> (8 * u32::from(n)) & 0xff),
@@ -202,7 +202,7 @@ impl Registers {
                     half << 16 | half
                 });
             }
-            Part::Whole | Part::Byte(_) => {}
+            Part::Whole | Part::Byte(_) | Part::Swapped => {}
         }
         if s.absolute {
             row = row.map(|v| v & 0x7fff_7fff);
@@ -256,6 +256,24 @@ impl Registers {
             row = row.map(|v| v ^ 1 << 63);
         }
         row
+    }
+
+    /// Reads a pair of floats, that of the lower register first; an immediate number is both.
+    #[inline]
+    pub(super) fn float_pair(&self, s: &Source) -> [Row; 2] {
+        let row = self.raw_wide(s.from);
+        let (low, high) = (row.map(|v| v as u32), row.map(|v| (v >> 32) as u32));
+        let pair = match (s.part, s.from) {
+            (Part::Single, _) | (_, Origin::Value(_)) => [low, low],
+            (Part::Swapped, _) => [high, low],
+            _ => [low, high],
+        };
+        pair.map(|row| {
+            row.map(|v| {
+                let v = if s.absolute { v & 0x7fff_ffff } else { v };
+                if s.negate { v ^ 0x8000_0000 } else { v }
+            })
+        })
     }
 
     /// Returns the lanes in which a predicate holds.

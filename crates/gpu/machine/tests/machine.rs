@@ -137,6 +137,16 @@ fn a_load_of_constants_may_write_the_register_of_its_address() {
 }
 
 #[test]
+fn pairs_of_floats_and_extremes_of_three_end_with_the_same_bits_on_both_levels() {
+    let ptx = include_str!("machine/pairs.100.ptx");
+    let cubin = include_bytes!("machine/pairs.100.cubin");
+    for entry in ["pairs", "extremes", "mixed", "warps"] {
+        let proof = both("b200", ptx, cubin, entry);
+        assert!(matches!(proof, Proof::Same(_)), "{entry}: {proof:?}");
+    }
+}
+
+#[test]
 fn integers_floats_exchanges_and_memory_end_with_the_same_bits_on_both_levels() {
     let mut wrong = Vec::new();
     for (gpu, ptx, cubin) in FORMS {

@@ -50,6 +50,8 @@ const NO_READ: Read = Read {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Instr {
     pub(super) unit: Unit,
+    /// Numbers of a lane that the unit works on: two where an instruction has pairs of floats.
+    pub(super) numbers: u64,
     /// Cycles until the warp's next instruction.
     pub(super) stall: u8,
     /// Barrier that is set until the result is available.
@@ -181,6 +183,7 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         yields: !control.yield_,
         single: false,
         tensor: (0, Matrix::F16),
+        numbers: 1,
         group: None,
         products_left: None,
         bulk: None,
@@ -202,6 +205,11 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         reads: reads(known),
         single: matches!(known.opcode, "FFMA" | "FADD" | "FMUL"),
         tensor: product(known).unwrap_or_default(),
+        numbers: if matches!(known.opcode, "FADD2" | "FMUL2" | "FFMA2") {
+            2
+        } else {
+            1
+        },
         group: group_product(known),
         products_left: products_left(known),
         bulk: bulk(known),

@@ -126,7 +126,7 @@ impl Rates {
     /// Returns the pipe of an instruction and the cycles for which it is occupied.
     pub(super) fn pipe(&self, instr: &Instr) -> Option<(usize, u64)> {
         let busy = match instr.unit {
-            Unit::Fma => (FMA, self.fma),
+            Unit::Fma => (FMA, self.fma * instr.numbers),
             Unit::Alu | Unit::Unknown => (ALU, self.alu),
             // Moves of constants encoded as half-precision arithmetic.
             Unit::Half => (HALF, self.half),

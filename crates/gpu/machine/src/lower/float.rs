@@ -12,7 +12,7 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
         "FMUL" | "UFMUL" if scale(i).is_some() => scaled(i),
         "FADD" | "FMUL" | "FADD32I" | "FMUL32I" | "UFADD" | "UFMUL" => binary(i),
         "FFMA" | "FFMA32I" | "UFFMA" => multiply_add(i),
-        "FMNMX" | "UFMNMX" => minimum(i),
+        "FMNMX" | "UFMNMX" | "FMNMX3" => minimum(i),
         "FSETP" | "UFSETP" => compare(i),
         "FSET" | "UFSET" => compare_to_number(i),
         "FCHK" => check(i),
@@ -25,7 +25,7 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
     }
 }
 
-fn round(i: &Instruction) -> Round {
+pub(super) fn round(i: &Instruction) -> Round {
     let named = |name| i.has(name);
     match () {
         () if named("RM") => Round::Rm,
@@ -36,18 +36,18 @@ fn round(i: &Instruction) -> Round {
 }
 
 /// Returns true if `known` contains all modifiers.
-fn only(i: &Instruction, known: &[&str]) -> bool {
+pub(super) fn only(i: &Instruction, known: &[&str]) -> bool {
     i.modifiers.iter().all(|m| known.contains(m))
 }
 
 #[inline(always)]
-fn flushed(bits: u32, ftz: bool) -> f32 {
+pub(super) fn flushed(bits: u32, ftz: bool) -> f32 {
     let x = f32::from_bits(bits);
     if ftz { single::ftz(x) } else { x }
 }
 
 #[inline(always)]
-fn finished(x: f32, ftz: bool, sat: bool) -> u32 {
+pub(super) fn finished(x: f32, ftz: bool, sat: bool) -> u32 {
     let x = if ftz { single::ftz(x) } else { x };
     if sat {
         single::sat(x).to_bits()
@@ -170,11 +170,12 @@ fn minimum(i: &Instruction) -> Option<Run> {
         return None;
     }
     let d = form.dest?;
-    let (a, b) = (form.source(0)?, form.source(1)?);
+    let (a, b, third) = (form.source(0)?, form.source(1)?, form.source(2));
     let smaller = *form.ins.last()?;
     let (ftz, nan, sign) = (i.has("FTZ"), i.has("NAN"), i.has("XORSIGN"));
     Some(Box::new(move |r, mask| {
         let (a, b, smaller) = (r.float(&a), r.float(&b), r.truth(smaller));
+        let third = third.map(|c| r.float(&c));
         let out = map_lanes(
             #[inline(always)]
             |l| {
@@ -185,11 +186,12 @@ fn minimum(i: &Instruction) -> Option<Run> {
                     (true, true) => single::min_nan(x, y),
                     (false, true) => single::max_nan(x, y),
                 };
-                let z = if sign {
+                let first = if sign {
                     single::xorsign_abs(x, y, pick)
                 } else {
                     pick(x, y)
                 };
+                let z = third.map_or(first, |c| pick(first, flushed(c[l], ftz)));
                 z.to_bits()
             },
         );

@@ -33,7 +33,7 @@ fn of_type<H: Half + 'static>(i: &Instruction) -> Option<Run> {
                 3,
             )
         }
-        "HMNMX2" => minimum::<H>(i),
+        "HMNMX2" | "VHMNMX" => minimum::<H>(i),
         "HSETP2" => compare::<H>(i),
         "HSET2" => compare_to_number::<H>(i),
         _ => None,
@@ -107,7 +107,7 @@ fn single_sum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
 fn minimum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
     let form = Form::new(i, true)?;
     let d = form.dest?;
-    let (a, b) = (form.source(0)?, form.source(1)?);
+    let (a, b, third) = (form.source(0)?, form.source(1)?, form.source(2));
     let smaller = *form.ins.last()?;
     if !i
         .modifiers
@@ -119,6 +119,7 @@ fn minimum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
     let (nan, sign, flush) = (i.has("NAN"), i.has("XORSIGN"), flush(i));
     Some(Box::new(move |r, mask| {
         let (a, b) = (r.halves(&a).map(flush), r.halves(&b).map(flush));
+        let third = third.map(|c| r.halves(&c).map(flush));
         let smaller = r.truth(smaller);
         let out = std::array::from_fn(|l| {
             let pick = |x, y| match (smaller >> l & 1 == 1, nan) {
@@ -127,10 +128,11 @@ fn minimum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
                 (true, true) => half::min_nan::<H>(x, y),
                 (false, true) => half::max_nan::<H>(x, y),
             };
-            half::map2(a[l], b[l], |x, y| match sign {
+            let first = half::map2(a[l], b[l], |x, y| match sign {
                 true => half::xorsign_abs::<H>(x, y, pick),
                 false => pick(x, y),
-            })
+            });
+            third.map_or(first, |c| half::map2(first, c[l], pick))
         });
         r.set(d, mask, &out);
     }))

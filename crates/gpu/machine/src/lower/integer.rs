@@ -280,6 +280,10 @@ fn minimum(i: &Instruction) -> Option<Run> {
     let d = form.dest?;
     let (a, b) = (form.source(0)?, form.source(1)?);
     let smaller = *form.ins.first()?;
+    // A predicate that says which operand was taken has no known meaning for equal ones.
+    if form.outs.iter().any(|out| *out != Pred::ALWAYS) {
+        return None;
+    }
     let relu = i.has("RELU");
     if i.has("U64") || i.has("S64") {
         let signed = i.has("S64");

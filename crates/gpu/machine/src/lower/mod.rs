@@ -8,6 +8,7 @@ mod logic;
 mod matrix;
 mod memory;
 mod moves;
+mod pairs;
 mod tensor_core;
 mod warp;
 mod warpgroup;
@@ -242,6 +243,7 @@ pub(super) fn lower(i: &Instruction) -> Option<Op> {
         .or_else(|| logic::lower(i))
         .or_else(|| moves::lower(i))
         .or_else(|| float::lower(i))
+        .or_else(|| pairs::lower(i))
         .or_else(|| half::lower(i))
         .or_else(|| convert::lower(i))
         .or_else(|| matrix::lower(i))

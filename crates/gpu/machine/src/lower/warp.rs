@@ -5,7 +5,7 @@ use sass::{Instruction, Operand, ZERO};
 use super::{Form, Run};
 use crate::op::{Barrier, Control, Op};
 use crate::registers::{Dest, Origin, Pred, Registers, Source};
-use gpu_arithmetic::Lanes as Row;
+use gpu_arithmetic::{Lanes as Row, single};
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {
     match i.opcode {
@@ -143,8 +143,11 @@ fn reduce(i: &Instruction) -> Option<Run> {
         .modifiers
         .iter()
         .copied()
-        .find(|m| *m != "S32")
+        .find(|m| !matches!(*m, "S32" | "F32" | "NAN"))
         .unwrap_or("AND");
+    if i.has("F32") {
+        return reduce_floats(d, a, kind, i.has("NAN"));
+    }
     let f: fn(u32, u32) -> u32 = match (kind, signed) {
         ("SUM", _) => u32::wrapping_add,
         ("AND", _) => |a, b| a & b,
@@ -160,6 +163,28 @@ fn reduce(i: &Instruction) -> Option<Run> {
         let a = r.int(&a);
         if let Some(value) = lanes(mask).map(|l| a[l]).reduce(f) {
             r.set(d, mask, &[value; 32]);
+        }
+    }))
+}
+
+/// Lowers the minimum or maximum of the floats of a warp, or of their absolute values.
+fn reduce_floats(d: Dest, a: Source, kind: &str, nan: bool) -> Option<Run> {
+    let f: fn(f32, f32) -> f32 = match (kind, nan) {
+        ("MIN" | "MINABS", false) => single::min,
+        ("MAX" | "MAXABS", false) => single::max,
+        ("MIN" | "MINABS", true) => single::min_nan,
+        ("MAX" | "MAXABS", true) => single::max_nan,
+        _ => return None,
+    };
+    let sign = if kind.ends_with("ABS") {
+        u32::MAX >> 1
+    } else {
+        u32::MAX
+    };
+    Some(Box::new(move |r, mask| {
+        let a = r.float(&a).map(|bits| f32::from_bits(bits & sign));
+        if let Some(value) = lanes(mask).map(|l| a[l]).reduce(f) {
+            r.set(d, mask, &[value.to_bits(); 32]);
         }
     }))
 }

@@ -6,8 +6,9 @@ use super::warp::Warp;
 use crate::hazard::HazardKind;
 use crate::hazard::report::Location;
 use crate::lower::WATCHED;
-use crate::lower::program::{Data, NONE, Shuffle, WarpOp};
+use crate::lower::program::{Data, NONE, ReduxNumbers, Shuffle, WarpOp};
 use gpu_arithmetic::atomic::AtomOp;
+use gpu_arithmetic::single;
 
 impl Cta<'_> {
     /// Groups the active lanes by member mask; `None` when named lanes have not arrived yet.
@@ -90,10 +91,18 @@ impl Cta<'_> {
             WarpOp::Match { all, dest, pred, a } => matching(w, *all, *dest, *pred, *a, group),
             WarpOp::Redux {
                 op,
-                signed,
+                numbers,
                 dest,
                 a,
-            } => redux(w, *op, *signed, *dest, *a, group),
+            } => {
+                let total = match numbers {
+                    ReduxNumbers::Floats { nan, absolute } => {
+                        float_extreme(w, *op, *nan, *absolute, *a, group)
+                    }
+                    numbers => redux(w, *op, *numbers == ReduxNumbers::Signed, *a, group),
+                };
+                lanes(group).for_each(|l| w.regs.r32[*dest as usize][l] = total);
+            }
             WarpOp::Elect { dest, pred } => {
                 let leader = group.trailing_zeros();
                 lanes(group).for_each(|l| w.regs.r32[*dest as usize][l] = leader);
@@ -275,7 +284,25 @@ fn matching(w: &mut Warp, all: bool, dest: u32, pred: u32, a: Data, group: u32) 
     }
 }
 
-fn redux(w: &mut Warp, op: AtomOp, signed: bool, dest: u32, a: u32, group: u32) {
+/// Returns the minimum or maximum of the floats of a group, or of their
+/// absolute values; `nan`: a NaN is the result.
+fn float_extreme(w: &Warp, op: AtomOp, nan: bool, absolute: bool, a: u32, group: u32) -> u32 {
+    let values = w.regs.r32[a as usize];
+    let sign = if absolute { u32::MAX >> 1 } else { u32::MAX };
+    let pick: fn(f32, f32) -> f32 = match (op, nan) {
+        (AtomOp::Min, false) => single::min,
+        (AtomOp::Min, true) => single::min_nan,
+        (_, false) => single::max,
+        (_, true) => single::max_nan,
+    };
+    let total = lanes(group)
+        .map(|l| f32::from_bits(values[l] & sign))
+        .reduce(pick);
+    total.unwrap_or(0.0).to_bits()
+}
+
+/// Returns what an operation makes of the integers of a group.
+fn redux(w: &Warp, op: AtomOp, signed: bool, a: u32, group: u32) -> u32 {
     let values = w.regs.r32[a as usize];
     let total = lanes(group)
         .map(|l| values[l])
@@ -289,5 +316,5 @@ fn redux(w: &mut Warp, op: AtomOp, signed: bool, dest: u32, a: u32, group: u32) 
             (AtomOp::Xor, _) => x ^ y,
             _ => x.wrapping_add(y),
         });
-    lanes(group).for_each(|l| w.regs.r32[dest as usize][l] = total.unwrap_or(0));
+    total.unwrap_or(0)
 }

@@ -18,7 +18,7 @@ const NEGATED: u32 = 16;
 
 /// Returns the rounding mode in the low bits.
 #[inline(always)]
-fn round(k: u32) -> Round {
+pub(super) fn round(k: u32) -> Round {
     match k & 3 {
         0 => Round::Rn,
         1 => Round::Rz,

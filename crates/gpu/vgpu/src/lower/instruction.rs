@@ -4,7 +4,8 @@ use super::program::{
     Address, Area, CarryOp, Constant, Data, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW,
 };
 use super::{
-    Fail, Lower, Lowered, Mods, Picked, convert, float, int, random, select, shadow_values, video,
+    Fail, Lower, Lowered, Mods, Picked, convert, float, int, pairs, random, select, shadow_values,
+    video,
 };
 use crate::counters::Class;
 use crate::exec::regs::{Kind, Slots, alu};
@@ -45,6 +46,13 @@ impl<'a> Lower<'a> {
             "pragma" | "pmevent" => self.single(Op::Nop),
             opcode => {
                 let ty = m.ty().ok_or(Fail::Unsupported(""))?;
+                let sources = i.operands.len().saturating_sub(1);
+                if let (Some(picked), Some((dest, sources))) =
+                    (pairs::pick(opcode, &m, sources), i.operands.split_first())
+                {
+                    let sources: Vec<_> = sources.iter().collect();
+                    return self.emit(picked, dest, &sources);
+                }
                 let floating = ty.float() || matches!(ty, Type::F16x2 | Type::Bf16x2);
                 let picked = select::pick(opcode, &m).or_else(|| {
                     if floating {
@@ -140,7 +148,8 @@ impl<'a> Lower<'a> {
         let slots = Slots { d, s, imm };
         // The most frequent instruction has an operation of its own, which the inner loop calls
         // directly.
-        let fused = flops == 2 && imm == 0 && class == Class::Fp32;
+        let floats = matches!(alu.sources, [Kind::R32, Kind::R32, Kind::R32]);
+        let fused = floats && flops == 2 && imm == 0 && class == Class::Fp32;
         let op = match () {
             () if self.form == super::Form::Shadowed => Op::Shadowed(Box::new(ShadowedAlu {
                 run: alu.run,

@@ -12,6 +12,7 @@ mod instruction;
 mod int;
 mod video;
 mod float;
+mod pairs;
 mod random;
 mod shadow_values;
 mod select;

@@ -2,13 +2,13 @@
 
 use super::memory::is_device_wide;
 use super::program::{
-    Area, Bar, Data, MbarOp, NONE, Op, ProxyFence, Shuffle, Synchronizes, WarpOp,
+    Area, Bar, Data, MbarOp, NONE, Op, ProxyFence, ReduxNumbers, Shuffle, Synchronizes, WarpOp,
 };
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
 use gpu_arithmetic::atomic::AtomOp;
-use ptx::ast::{Instruction, Operand};
+use ptx::ast::{Instruction, Operand, Type};
 
 /// Returns the threads that an operation on an `mbarrier` may order.
 fn synchronizes(m: &Mods<'_>) -> Synchronizes {
@@ -268,9 +268,15 @@ impl<'a> Lower<'a> {
             () if m.has("xor") => AtomOp::Xor,
             () => return Err(Fail::Unsupported("")),
         };
-        if ty.float() {
-            return Err(Fail::Unsupported("floats"));
-        }
+        let numbers = match ty {
+            Type::F32 if matches!(op, AtomOp::Min | AtomOp::Max) => ReduxNumbers::Floats {
+                nan: m.has("NaN"),
+                absolute: m.has("abs"),
+            },
+            _ if ty.float() => return Err(Fail::Unsupported("floats")),
+            _ if ty.signed() => ReduxNumbers::Signed,
+            _ => ReduxNumbers::Unsigned,
+        };
         let dest = self.dest(dest, Kind::R32)?.0;
         let a = self.source(a, Kind::R32)?;
         let mask = self.plain_mask(Some(mask))?;
@@ -278,7 +284,7 @@ impl<'a> Lower<'a> {
             mask,
             WarpOp::Redux {
                 op,
-                signed: ty.signed(),
+                numbers,
                 dest,
                 a,
             },

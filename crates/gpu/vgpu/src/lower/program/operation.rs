@@ -124,7 +124,7 @@ pub(crate) enum WarpOp {
     /// `redux.sync`.
     Redux {
         op: AtomOp,
-        signed: bool,
+        numbers: ReduxNumbers,
         dest: u32,
         a: u32,
     },
@@ -132,6 +132,18 @@ pub(crate) enum WarpOp {
     Elect { dest: u32, pred: u32 },
     /// `bar.warp.sync`.
     Barrier,
+}
+
+/// Numbers of a reduction over a warp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReduxNumbers {
+    Unsigned,
+    Signed,
+    /// Floats, or their absolute values; `nan`: a NaN is the result.
+    Floats {
+        nan: bool,
+        absolute: bool,
+    },
 }
 
 /// `bar` and `barrier`.
