@@ -34,7 +34,8 @@
 // ---- Parameters ----
 #ifndef CORE
 #define CORE 2              // 0: scalar loops, 1: wmma with scores in shared memory, 2: mma.sync with scores in registers,
-                            // 3: wgmma of warp groups with scores in registers (warpgroup.cuh, sm_90a only)
+                            // 3: wgmma of warp groups with scores in registers (warpgroup.cuh, sm_90a only),
+                            // 4: tcgen05 with scores, P and O in tensor memory (tensor_memory.cuh, sm_100a only)
 #endif
 #ifndef BM
 #define BM 64               // Rows of Q a block
@@ -132,8 +133,8 @@ constexpr int kUnroll = UNROLL_KV;
 #define LOADERS (PRODUCERS ? 32 * PRODUCERS : THREADS) // Threads that load K and V
 #define LD (D + PAD)                                // Halves from one shared row to the next
 #define CHUNKS (D / 8)                              // 16-byte chunks a row
-#define WM (BM / WARPS)                             // Q rows a warp (cores 2 and 3)
-#define MT (CORE == 2 ? WM / 16 : 1)                // mma row tiles a warp (core 2)
+#define WM (BM / WARPS)                             // Q rows a warp (cores 2 to 4)
+#define MT (CORE >= 2 ? WM / 16 : 1)                // mma row tiles a warp (cores 2 to 4)
 #define TILE_BYTES (2 * BN * LD)                    // One tile of K or V, bytes
 #define KV_BYTES ((STAGES_K + STAGES_V) * TILE_BYTES)
 #define Q_BYTES (2 * BM * LD)
@@ -147,14 +148,16 @@ constexpr int kUnroll = UNROLL_KV;
 #define SHARE (65536 / THREADS / 8 * 8)             // Most registers of a thread at launch
 // Whether a warp group that only loads leaves registers to those that compute: only where O, S and P need
 // more than that share, since a launch that takes less has none to move.
-#define MOVES_REGISTERS (CORE == 3 && PRODUCERS == 4 && WARPS > 4 && MIN_BLOCKS < 2 && (2 * D + 3 * BN) / 4 + 32 > SHARE)
+#define MOVES_REGISTERS (CORE >= 3 && PRODUCERS == 4 && WARPS > 4 && MIN_BLOCKS < 2 && (CORE == 4 || (2 * D + 3 * BN) / 4 + 32 > SHARE))
 #define LOADER_REGISTERS 64
 #define LANES (CORE == 0 ? CONSUMERS / BM : 1)      // Threads a Q row (core 0)
 
 static_assert(BM % 16 == 0 && BN % 16 == 0 && D % 16 == 0, "mma tiles are 16 rows and 16 deep");
 static_assert(CORE != 2 || BM % (16 * WARPS) == 0, "a warp owns whole 16-row tiles");
 static_assert(CORE != 3 || (WARPS % 4 == 0 && WM == 16), "a warp group owns 64 rows");
-static_assert(CORE != 3 || (SWIZZLE && G2S >= 2 && Q_PATH == 0), "wgmma reads swizzled tiles that cp.async filled");
+static_assert(CORE != 4 || (WARPS % 4 == 0 && WM == 32), "a group of four warps owns 128 rows");
+static_assert(CORE < 3 || (SWIZZLE && G2S >= 2 && Q_PATH == 0), "wgmma and tcgen05 read swizzled tiles that cp.async filled");
+static_assert(CORE != 4 || (!PIPE_QK && (!PRODUCERS || HANDOVER == 1)), "a group waits for its scores, and its named barrier is no other's");
 static_assert(CORE != 3 || !PIPE_QK || PRODUCERS || BARRIERS == 1,
               "a copy may replace K only after the products that read it, which run until the step's end");
 static_assert(!TURNS || (CORE == 3 && PIPE_QK && WARPS > 4 && (!PRODUCERS || HANDOVER == 1)),
@@ -162,7 +165,7 @@ static_assert(!TURNS || (CORE == 3 && PIPE_QK && WARPS > 4 && (!PRODUCERS || HAN
 static_assert(CORE != 0 || (CONSUMERS % BM == 0 && (LANES & (LANES - 1)) == 0 && LANES <= 32 && D % (2 * LANES) == 0),
               "a power of two of lanes shares a row, and each has whole pairs of columns");
 static_assert(CORE >= 2 || (PRODUCERS == 0 && Q_PATH == 0 && PIPE_QK == 0 && !SWIZZLE && EPILOGUE < 2),
-              "only cores 2 and 3 have producers, Q in registers, pipelined scores, swizzle and shuffled stores");
+              "only cores from 2 on have producers, Q in registers, pipelined scores, swizzle and shuffled stores");
 static_assert(BARRIERS == 2 || (STAGES_K > 1 && STAGES_V > 1), "one barrier a step needs two tiles of each");
 static_assert(BARRIERS == 2 || PRODUCERS == 0, "producers do not use block barriers");
 static_assert(!(SWIZZLE && PAD), "swizzle or padding, not both");
@@ -178,6 +181,9 @@ typedef unsigned long long u64;
 
 #if CORE == 3
 #include "../wgmma.cuh"
+#elif CORE == 4
+#include "../tcgen05.cuh"
+#include "../mbarrier.cuh"
 #endif
 
 // ---- Elements ----
@@ -224,7 +230,7 @@ __device__ __forceinline__ float exponential(float x) {
 
 // ---- Shared memory ----
 
-extern __shared__ __align__(CORE == 3 ? 1024 : 128) unsigned char shared_memory[];
+extern __shared__ __align__(CORE >= 3 ? 1024 : 128) unsigned char shared_memory[];
 
 // Shared-memory address of the first byte.
 __device__ __forceinline__ u32 shared_base() {
@@ -235,16 +241,16 @@ __device__ __forceinline__ u32 shared_base() {
 #define K_AT Q_OWN
 #define V_AT (K_AT + STAGES_K * TILE_BYTES)
 #define AFTER_RING (Q_OWN + RING_BYTES)
-#define MBARRIER_AT AFTER_RING                       // Core 2: 2 * (STAGES_K + STAGES_V) mbarriers
+#define MBARRIER_AT AFTER_RING                       // Cores from 2 on: 2 * (STAGES_K + STAGES_V) mbarriers
 #define SCORES_AT AFTER_RING                         // Cores 0 and 1: BM rows of BN floats
 #define P_AT (SCORES_AT + 4 * BM * SCORE_LD)         // Core 1: BM rows of BN halves
 #define O_AT (P_AT + 2 * BM * P_LD)                  // Core 1: BM rows of D floats
 #define STATS_AT (O_AT + 4 * BM * O_LD)              // Core 1: m and l of BM rows
 
-// Byte offset of 16-byte chunk `chunk` of row `row` in a tile. Core 3: eight rows of 64 columns lie
+// Byte offset of 16-byte chunk `chunk` of row `row` in a tile. Cores 3 and 4: eight rows of 64 columns lie
 // together, as the swizzle of wgmma has them, and the next 64 columns of these rows after them.
 __device__ __forceinline__ u32 chunk_at(int row, int chunk) {
-    if (CORE == 3) return row / 8 * (16 * LD) + chunk / 8 * 1024 + row % 8 * 128 + 16 * ((chunk ^ row) & 7);
+    if (CORE >= 3) return row / 8 * (16 * LD) + chunk / 8 * 1024 + row % 8 * 128 + 16 * ((chunk ^ row) & 7);
     return row * (2 * LD) + 16 * (SWIZZLE ? chunk ^ (row & 7) : chunk);
 }
 
@@ -298,7 +304,7 @@ __device__ __forceinline__ void wait_groups() {
 #if G2S >= 2
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 #endif
-#if CORE == 3
+#if CORE >= 3
     publish();
 #endif
 }
@@ -407,6 +413,10 @@ struct Ring {
     u32 base;       // Shared memory
     int thread;     // Of the loaders
     int passed;     // Tiles of earlier units of work (mbarrier phases run on)
+#if CORE == 4
+    u32 memory;     // Tensor memory
+    int steps;      // Steps of earlier units of work
+#endif
 };
 
 __device__ __forceinline__ u32 k_slot(const Ring& ring, int i) {
@@ -455,7 +465,7 @@ __device__ __forceinline__ void wait_full(const Ring& ring, int i) {
     const int at = ring.passed + i;
     if (HANDOVER == 1) {
         mbarrier_wait(mbarrier_of(ring, BASE + at % STAGES), at / STAGES & 1);
-#if CORE == 3
+#if CORE >= 3
         publish();
 #endif
     } else
@@ -617,7 +627,7 @@ __device__ __forceinline__ float* partial_row(float* partial, const Work& work, 
     return partial + ((u64)(work.split * work.size.heads + work.head) * work.size.rows + row) * (D + 2);
 }
 
-// ---- Cores 2 and 3: scores in registers, a warp owns WM whole rows ----
+// ---- Cores 2 to 4: scores in registers, a warp owns WM whole rows ----
 //
 // Accumulator tile of m16n8: thread (g = lane / 4, t = lane % 4) holds rows g and g + 8, columns
 // 2t and 2t + 1. Two neighbouring tiles of S, rounded, are the A fragment of P for one k16 step. wgmma
@@ -793,6 +803,20 @@ __device__ __forceinline__ void p_fragment(u32 (&a)[4], const Scores& p, int mt,
         a[i] = pack(p[mt][2 * kk + i / 2][2 * (i % 2)], p[mt][2 * kk + i / 2][2 * (i % 2) + 1]);
 }
 
+// ---- Cores 3 and 4 ----
+
+// From one group of eight rows of a tile to the next, bytes.
+#define BAND (16 * LD)
+
+#if MOVES_REGISTERS
+__device__ __forceinline__ void release_registers() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(LOADER_REGISTERS));
+}
+__device__ __forceinline__ void request_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"((SHARE + (SHARE - LOADER_REGISTERS) * 128 / CONSUMERS) / 8 * 8));
+}
+#endif
+
 #if CORE == 2
 
 // Turns scores into exponentials and brings O and l to the new maxima.
@@ -863,8 +887,10 @@ __device__ __forceinline__ void consume(Rows& rows, const QFragments& fragments,
     }
 }
 
-#else
+#elif CORE == 3
 #include "warpgroup.cuh"
+#else
+#include "tensor_memory.cuh"
 #endif
 
 // Stores a warp's rows of a split's partial result.
@@ -988,7 +1014,7 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
             commit();
             wait_groups<0>();
             // The products of a warp group read the rows of all its warps.
-            if (CORE == 3) sync_consumers();
+            if (CORE >= 3) sync_consumers();
             else __syncwarp();
         }
         if (Q_PATH == 1) {
@@ -1311,9 +1337,13 @@ attention(const u16* __restrict__ q, const u16* __restrict__ k, const u16* __res
     if (threadIdx.x == 0) init_mbarriers(ring);
     __syncthreads();
 #endif
+#if CORE == 4
+    ring.memory = begin_tensor_memory(ring.base);
+    ring.steps = 0;
+#endif
     // A block keeps its units apart by a barrier where memory or named barriers are used again. Where
     // each warp alone reads its Q rows and mbarrier phases run on, producers may run ahead into the next.
-    constexpr bool APART = CORE == 3 || !(USES_MBARRIER && !ALIASED);
+    constexpr bool APART = CORE >= 3 || !(USES_MBARRIER && !ALIASED);
     for (int tile = blockIdx.x; tile < tiles; tile = PERSISTENT ? tile + gridDim.x : tiles) {
         if (PERSISTENT && tile != (int)blockIdx.x) {
             if (APART) __syncthreads();
@@ -1338,7 +1368,13 @@ attention(const u16* __restrict__ q, const u16* __restrict__ k, const u16* __res
             attend(ring, work, q + (u64)work.head * S * D, o + (u64)work.head * S * D, partial, scale);
         }
         if (USES_MBARRIER) ring.passed += work.count;
+#if CORE == 4
+        ring.steps += work.count;
+#endif
     }
+#if CORE == 4
+    end_tensor_memory(ring.memory);
+#endif
 }
 
 // Joins the parts of each row: grid [ceil(B H S / COMBINE_ROWS)], block [D, COMBINE_ROWS].

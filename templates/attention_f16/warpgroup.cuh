@@ -12,18 +12,6 @@ WGMMA_OF_REGISTERS(product_of_values, D, ELEMENT, 1)
 
 typedef u32 PFragments[BN / 16][4];
 
-#if MOVES_REGISTERS
-__device__ __forceinline__ void release_registers() {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(LOADER_REGISTERS));
-}
-__device__ __forceinline__ void request_registers() {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"((SHARE + (SHARE - LOADER_REGISTERS) * 128 / CONSUMERS) / 8 * 8));
-}
-#endif
-
-// From one group of eight rows of a tile to the next, bytes.
-#define BAND (16 * LD)
-
 // Starts S = Q Kt of one tile of K. `q`: the warp group's 64 rows.
 __device__ __forceinline__ void start_scores(Scores& s, u32 q, u32 k) {
     begin_products();

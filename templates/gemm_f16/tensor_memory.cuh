@@ -27,17 +27,12 @@ static_assert(CLUSTER <= 2 && (CLUSTER == 1 || MULTICAST == 1), "pairs share B")
 
 #if PAIR == 2
 #define CTA_GROUP ".cta_group::2"
-#else
-#define CTA_GROUP ".cta_group::1"
 #endif
+#include "../tcgen05.cuh"
 
 typedef Ring<SETS, SUMS_AT> SumsPlace;  // Sets of sums
 
 // ---- Tensor memory ----
-
-// Between accesses to tensor memory and a barrier or an arrival, and between a wait and accesses.
-__device__ __forceinline__ void before_threads() { asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory"); }
-__device__ __forceinline__ void after_threads() { asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory"); }
 
 // Before any use of a mbarrier. One thread; `begin_tensor_memory` must follow.
 __device__ __forceinline__ void init_barriers(u32 base) {
@@ -73,27 +68,13 @@ __device__ __forceinline__ void end_tensor_memory(u32 memory, bool own) {
 // The instruction descriptor: float32 sums of fp16 or bf16, A K-major, B MN-major.
 #define FORM (1u << 4 | BF16 << 7 | BF16 << 10 | 1u << 16 | BN / 8 << 17 | WM * PAIR / 16 << 24)
 
-// The descriptor of a tile: that of wgmma and a constant.
-template <int SWIZZLE_CODE>
-__device__ __forceinline__ u64 tile_descriptor(u32 at, u32 leading, u32 stride) {
-    return descriptor<SWIZZLE_CODE>(at, leading, stride) | 1ull << 46;
-}
-
-// Starts sums = A B, or sums += A B if `adds`.
-__device__ __forceinline__ void start_product(u32 sums, u64 a, u64 b, bool adds) {
-    asm volatile("{ .reg .pred p;\n"
-                 "setp.ne.b32 p, %4, 0;\n"
-                 "tcgen05.mma" CTA_GROUP ".kind::f16 [%0], %1, %2, %3, p; }"
-                 ::"r"(sums), "l"(a), "l"(b), "r"(FORM), "r"((u32)adds) : "memory");
-}
-
 // Arrives at a mbarrier, with a pair at that of both blocks, when all products so far are complete.
 __device__ __forceinline__ void commit_sums(u32 barrier) {
 #if PAIR == 2
     asm volatile("tcgen05.commit" CTA_GROUP ".mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;"
                  ::"r"(barrier), "h"((u16)3) : "memory");
 #else
-    asm volatile("tcgen05.commit" CTA_GROUP ".mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier) : "memory");
+    commit_to(barrier);
 #endif
 }
 
@@ -112,7 +93,7 @@ __device__ __forceinline__ void multiply_steps(Place& place, SumsPlace& sums, co
             for (int p = 0; p < BM / WM; ++p)
                 start_product(memory + sums.slot * SET_COLUMNS + p * BN,
                               tile_descriptor<SWIZZLE_OF(BK)>(a + p * (2 * WM * A_LD) + 32 * kk, 16, 16 * A_LD),
-                              tile_descriptor<SWIZZLE_OF(B_LD)>(b + kk * (32 * B_LD), 2 * BK * B_LD, 16 * B_LD), i > 0 || kk > 0);
+                              tile_descriptor<SWIZZLE_OF(B_LD)>(b + kk * (32 * B_LD), 2 * BK * B_LD, 16 * B_LD), FORM, i > 0 || kk > 0);
         commit_sums(place.empty());
     }
     commit_sums(sums.full());
@@ -132,8 +113,6 @@ __device__ __forceinline__ void release_sums(const SumsPlace& sums, int lane) {
     if (lane == 0) arrive_at(sums.empty(), 0);
 }
 
-#define OF_TILE(j) "=f"(c[j][0]), "=f"(c[j][1]), "=f"(c[j][2]), "=f"(c[j][3])
-
 // Loads the sums of a warp from column `at` on, in the layout of mma tiles.
 __device__ __forceinline__ void load_sums(float (&sums)[MT][NT][4], u32 at, int warp) {
 #pragma unroll
@@ -144,11 +123,11 @@ __device__ __forceinline__ void load_sums(float (&sums)[MT][NT][4], u32 at, int 
         for (int j = 0; j < NT; j += NT % 4 ? 2 : 4) {
             if constexpr (NT % 4)
                 asm volatile("tcgen05.ld.sync.aligned.16x256b.x2.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-                             : OF_TILE(j), OF_TILE(j + 1) : "r"(from + 8 * j));
+                             : OF_TILE(c[j]), OF_TILE(c[j + 1]) : "r"(from + 8 * j));
             else
                 asm volatile("tcgen05.ld.sync.aligned.16x256b.x4.b32"
                              " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, [%16];"
-                             : OF_TILE(j), OF_TILE(j + 1), OF_TILE(j + 2), OF_TILE(j + 3) : "r"(from + 8 * j));
+                             : OF_TILE(c[j]), OF_TILE(c[j + 1]), OF_TILE(c[j + 2]), OF_TILE(c[j + 3]) : "r"(from + 8 * j));
         }
     }
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");

@@ -39,6 +39,7 @@ impl Subject {
             space.clone(),
             "templates/wgmma.cuh".to_owned(),
             "templates/mbarrier.cuh".to_owned(),
+            "templates/tcgen05.cuh".to_owned(),
         ];
         let own = own.iter().filter(|name| root().join(name).is_file());
         for name in own.chain(&shared) {

@@ -1,5 +1,5 @@
-//! The core of gemm_f16 and gemm_bf16 in tensor memory (`CORE=3`): its results, and the hazards of a core that lacks
-//! one of its waits or hands a buffer over too early.
+//! The cores of gemm_f16 and gemm_bf16 (`CORE=3`) and of attention_f16 and attention_bf16 (`CORE=4`) in tensor memory:
+//! their results, and the hazards of a core that lacks one of its waits or hands a buffer over too early.
 
 use crate::kernels::broken::{Fault, Subject};
 use crate::kernels::failures;
@@ -14,11 +14,28 @@ const PRODUCTS: [&str; 6] = [
     "CORE=3,BM=256,BN=128,BK=32,WM=128,WN=32,STAGES=3,EPILOGUE=1,PERSISTENT=1,CLUSTER=2,MULTICAST=1",
 ];
 
+/// One and two groups of warps, all ways to fill tiles, all epilogues, tiles of keys that are no multiple of 32.
+const ATTENTION: [&str; 6] = [
+    "CORE=4,BM=128,BN=16,WARPS=4,STAGES_K=1,STAGES_V=1",
+    "CORE=4,BM=128,BN=80,WARPS=4,STAGES_K=2,STAGES_V=3,BARRIERS=1,SPLIT_KV=3,RESCALE=8,KV_ORDER=1",
+    "CORE=4,BM=128,BN=64,WARPS=4,STAGES_K=2,STAGES_V=1,PRODUCERS=1,HANDOVER=1,PERSISTENT=2,EPILOGUE=1",
+    "CORE=4,BM=256,BN=32,WARPS=8,STAGES_K=1,STAGES_V=1,EPILOGUE=2,PERSISTENT=1,RESCALE=4,UNROLL_KV=2",
+    "CORE=4,BM=256,BN=64,WARPS=8,STAGES_K=2,STAGES_V=2,PRODUCERS=2,HANDOVER=1,PERSISTENT=1,EPILOGUE=1",
+    "CORE=4,BM=256,BN=128,WARPS=8,STAGES_K=2,STAGES_V=2,PRODUCERS=4,HANDOVER=1,RESCALE=8",
+];
+
 #[test]
-fn the_core_in_tensor_memory_is_right_and_free_of_hazards() {
+fn the_cores_in_tensor_memory_are_right_and_free_of_hazards() {
     let mut wrong = Vec::new();
-    for (kernel, configurations) in [("gemm_f16", &PRODUCTS[..]), ("gemm_bf16", &PRODUCTS[5..])] {
-        let mut arguments = vec!["--device", "vgpu:b200", "--problem", "chunks"];
+    let chunks: &[&str] = &["--problem", "chunks"];
+    for (kernel, problem, configurations) in [
+        ("gemm_f16", chunks, &PRODUCTS[..]),
+        ("gemm_bf16", chunks, &PRODUCTS[5..]),
+        ("attention_f16", &[], &ATTENTION[..]),
+        ("attention_bf16", &[], &ATTENTION[5..]),
+    ] {
+        let mut arguments = vec!["--device", "vgpu:b200"];
+        arguments.extend(problem);
         arguments.extend(configurations.iter().flat_map(|one| ["--config", one]));
         wrong.extend(failures(kernel, &arguments));
     }
@@ -83,4 +100,59 @@ fn sums_without_a_wait_or_released_too_early_are_a_race() {
         ("kernel.cu", last, early, SETS, overwritten),
     ];
     TILES.assert_races("gemm_f16", "chunks", &faults);
+}
+
+/// Three steps of keys, of which the maxima move.
+const STEPS: Subject = Subject {
+    device: "vgpu:b200",
+    space: ("", ""),
+};
+
+#[test]
+fn scores_and_values_without_a_wait_are_a_race() {
+    let plain = "CORE=4,BM=128,BN=128,WARPS=4,STAGES_K=2,STAGES_V=2";
+    let groups = "CORE=4,BM=256,BN=64,WARPS=8,STAGES_K=2,STAGES_V=2,PRODUCERS=1,HANDOVER=1";
+    let core = "tensor_memory.cuh";
+    let loaded =
+        "tcgen05.wait::ld.sync.aligned;\" ::: \"memory\");\n#pragma unroll\n    for (int mt";
+    let unwaited = "\" ::: \"memory\");\n#pragma unroll\n    for (int mt";
+    let scores = "        mbarrier_wait(scores, ring.steps + j & 1);\n";
+    let last = "mbarrier_wait(values, ring.steps + j & 1);";
+    let earlier = "mbarrier_wait(values, ring.steps + j - 1 & 1);";
+    let stored = "        wait_for_stores();\n";
+    let publish = "asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");";
+    let product = "a write of tensor memory is not ordered with a read";
+    let faults = [
+        (
+            core,
+            loaded,
+            unwaited,
+            plain,
+            "a tcgen05.ld that was not waited for",
+        ),
+        (
+            core,
+            scores,
+            "",
+            plain,
+            "a write of tensor memory is not ordered with a write",
+        ),
+        (core, last, "", plain, product),
+        (core, earlier, "", groups, product),
+        (
+            core,
+            stored,
+            "",
+            plain,
+            "a tcgen05.st that was not waited for",
+        ),
+        (
+            "wgmma.cuh",
+            publish,
+            "",
+            plain,
+            "without `fence.proxy.async`",
+        ),
+    ];
+    STEPS.assert_races("attention_f16", "keys384", &faults);
 }
