@@ -19,6 +19,7 @@ use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
+use tuner_core::record::Verdict;
 
 /// Elements of a reference kernel's output that are compared with float64 at each of three places.
 const PROVEN_ELEMENTS: u64 = 2048;
@@ -83,6 +84,9 @@ impl Gate<'_> {
         }
         let allowed = self.demands.block_limit;
         let allowed = allowed.max(self.demands.reference_block_limit);
+        let allowed = self
+            .block_budget
+            .map_or(allowed, |budget| budget.min(allowed));
         let naive = match self.references.take_part(&self.keyed, data) {
             // A proof allows more than the sample in which the block did not end.
             Some(naive) if naive.cost.is_some() || naive.allowed >= allowed => naive,
@@ -194,7 +198,14 @@ impl Gate<'_> {
     }
 
     fn naive_whole(&mut self, data: Data, kernel: &Kernel<'_>) -> Result<Arc<Vec<Vec<u8>>>, Stop> {
-        let (report, slots) = self.run_naive(data, kernel, Blocks::All, None)?;
+        let (report, slots) = self.run_naive(data, kernel, Blocks::All, self.block_budget)?;
+        if report.budget_exhausted {
+            return Err(Stop::Oracle(OracleError::ReferenceHazard {
+                kind: Verdict::Timeout,
+                problem: self.plan.problem.clone(),
+                detail: "a block did not end".to_owned(),
+            }));
+        }
         let cost = report.work.lane_instructions;
         self.references.keep_cost(&self.keyed, data, cost);
         let outputs = self.outputs(&slots)?;

@@ -100,6 +100,8 @@ pub(super) struct Gate<'a> {
     pub(super) remembers: bool,
     /// Elements of the inputs that the first whole run did not read; `None` before it.
     pub(super) unread: Option<UnreadElements>,
+    /// Warp instructions of a block in runs that need not end; `None`: the device's limit.
+    pub(super) block_budget: Option<u64>,
     /// The blocks that represent the problem; `None` if it is run whole.
     pub(super) sample: Option<Sample>,
     /// The blocks of `sample` were chosen.
@@ -128,6 +130,7 @@ impl<'a> Gate<'a> {
             expected: Expectations::default(),
             remembers: false,
             unread: None,
+            block_budget: None,
             sample: None,
             has_chosen: false,
         }
@@ -336,7 +339,7 @@ impl Gate<'_> {
         let mut reports = Vec::with_capacity(self.plan.launches.len());
         let first = self.unread.is_none();
         for index in 0..self.plan.launches.len() {
-            let mut report = self.launch(index, slots, Blocks::All, order, None)?;
+            let mut report = self.launch(index, slots, Blocks::All, order, self.block_budget)?;
             // A device that does not count has still run everything.
             report.work.blocks = report.work.grid_blocks;
             let stopped = report.stopped;

@@ -7,6 +7,7 @@
 //! equal keys is no error, so only one rule holds: where the reference is finite, the candidate must be.
 
 use super::adversarial::{Case, Data};
+use super::naive::Kernel;
 use super::trials::cost;
 use super::verify::{Gate, Pass, Stop};
 use crate::session::Order;
@@ -14,14 +15,23 @@ use std::ops::Range;
 use tuner_core::plan::PlanArgument;
 use tuner_core::record::Verdict;
 
+/// Least warp instructions of a block.
+const LEAST_BUDGET: u64 = 1 << 14;
+
+/// Returns the warp instructions of a block after which it is taken for one that does not end: some 64 times
+/// those of an average block of a run of so many lane instructions.
+fn budget(cost: u64, blocks: u64) -> u64 {
+    (cost / blocks.max(1)).saturating_mul(2).max(LEAST_BUDGET)
+}
+
 impl Gate<'_> {
     /// Judges the candidate on inputs with zeros, as far as the limits allow. A candidate or a reference
     /// that fails on them otherwise says nothing: nobody promised it zeros.
-    pub(super) fn zeros(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
+    pub(super) fn zeros(&mut self, first_data: Data, first: &Pass) -> Result<(), Stop> {
         let limit = self.demands.extra_limit;
         let data = Data {
             case: Some(Case::Zeros),
-            ..data
+            ..first_data
         };
         // A GPU does not survive what a kernel may do with zeros, such as a loop without an end.
         let contained = self.session.can_sample();
@@ -29,16 +39,25 @@ impl Gate<'_> {
         if !affordable || self.references.hard(&self.keyed, data).is_none() {
             return Ok(());
         }
-        let kept = (self.hazards.len(), self.warnings.len(), self.note.clone());
-        let pass = self.pass(data, Order::Natural);
-        let found = match pass {
-            Ok(pass) => {
-                let found = self.not_finite(data, &pass);
-                self.forget(&pass);
-                found
-            }
-            Err(stop) => Err(stop),
+        let blocks = first.work.iter().map(|work| work.blocks).sum();
+        let Some(reference) = self.reference_budget(first_data) else {
+            return Ok(());
         };
+        let kept = (self.hazards.len(), self.warnings.len(), self.note.clone());
+        self.block_budget = Some(budget(cost(first), blocks));
+        let pass = self.pass(data, Order::Natural);
+        self.block_budget = Some(reference);
+        let found = pass.and_then(|pass| {
+            let ended = pass.budget_exhausted.is_none();
+            let found = if ended {
+                self.not_finite(data, &pass)
+            } else {
+                Ok(None)
+            };
+            self.forget(&pass);
+            found
+        });
+        self.block_budget = None;
         self.hazards.truncate(kept.0);
         self.warnings.truncate(kept.1);
         self.note = kept.2;
@@ -46,6 +65,13 @@ impl Gate<'_> {
             Ok(Some(detail)) => Err(self.reject(Verdict::Incorrect, detail)),
             Ok(None) | Err(_) => Ok(()),
         }
+    }
+
+    /// Returns the budget of the reference's blocks; `None` if it did not run whole.
+    fn reference_budget(&self, data: Data) -> Option<u64> {
+        let kernel = Kernel::from_plan(self.plan)?;
+        let cost = self.references.cost(&self.keyed, data)?;
+        Some(budget(cost, kernel.launch.blocks()))
     }
 
     /// Describes the first output element that is not finite where the reference is.
