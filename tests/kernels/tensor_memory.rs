@@ -27,15 +27,14 @@ const ATTENTION: [&str; 6] = [
 #[test]
 fn the_cores_in_tensor_memory_are_right_and_free_of_hazards() {
     let mut wrong = Vec::new();
-    let chunks: &[&str] = &["--problem", "chunks"];
-    for (kernel, problem, configurations) in [
-        ("gemm_f16", chunks, &PRODUCTS[..]),
-        ("gemm_bf16", chunks, &PRODUCTS[5..]),
-        ("attention_f16", &[], &ATTENTION[..]),
-        ("attention_bf16", &[], &ATTENTION[5..]),
+    for (kernel, problems, configurations) in [
+        ("gemm_f16", &["chunks"][..], &PRODUCTS[..]),
+        ("gemm_bf16", &["chunks"], &PRODUCTS[5..]),
+        ("attention_f16", &["ragged", "wide"], &ATTENTION[..]),
+        ("attention_bf16", &["keys384"], &ATTENTION[5..]),
     ] {
         let mut arguments = vec!["--device", "vgpu:b200"];
-        arguments.extend(problem);
+        arguments.extend(problems.iter().flat_map(|name| ["--problem", name]));
         arguments.extend(configurations.iter().flat_map(|one| ["--config", one]));
         wrong.extend(failures(kernel, &arguments));
     }
