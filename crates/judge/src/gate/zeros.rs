@@ -15,6 +15,9 @@ use std::ops::Range;
 use tuner_core::plan::PlanArgument;
 use tuner_core::record::Verdict;
 
+/// PTX operations that return an infinity or NaN for a finite operand.
+const UNBOUNDED: [&str; 4] = ["div.", "rcp.", "sqrt.", "lg2."];
+
 /// Least warp instructions of a block.
 const LEAST_BUDGET: u64 = 1 << 14;
 
@@ -36,7 +39,12 @@ impl Gate<'_> {
         // A GPU does not survive what a kernel may do with zeros, such as a loop without an end.
         let contained = self.session.can_sample();
         let affordable = contained && !first.sampled && limit > 0 && cost(first) <= limit;
-        if !affordable || self.references.hard(&self.keyed, data).is_none() {
+        let unbounded = || {
+            UNBOUNDED
+                .iter()
+                .any(|name| self.plan.code.ptx.contains(name))
+        };
+        if !affordable || !unbounded() || self.references.hard(&self.keyed, data).is_none() {
             return Ok(());
         }
         let blocks = first.work.iter().map(|work| work.blocks).sum();

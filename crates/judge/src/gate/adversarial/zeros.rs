@@ -14,15 +14,11 @@ const SCATTERED: u64 = 64;
 /// Least number of elements for each scattered zero.
 const SPACING: u64 = 16;
 
-/// PTX operations that return an infinity or NaN for a finite operand.
-const UNBOUNDED: [&str; 4] = ["div.", "rcp.", "sqrt.", "lg2."];
-
-/// Builds the inputs with zeros; `None` where a built-in oracle has cases of its own, no input can hold
-/// a zero, or the candidate has no operation that is unbounded.
+/// Builds the inputs with zeros; `None` where a built-in oracle has cases of its own, or no input can hold
+/// a zero. All candidates share them.
 pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
     let kernel = matches!(plan.reference, PlanReference::Kernel { oracle: None, .. });
-    let unbounded = UNBOUNDED.iter().any(|name| plan.code.ptx.contains(name));
-    let wanted = kernel && unbounded && plan.generators.is_none();
+    let wanted = kernel && plan.generators.is_none();
     if !wanted || !plan.arguments.iter().any(can_hold_zeros) {
         return None;
     }
