@@ -415,7 +415,6 @@ struct Ring {
     int passed;     // Tiles of earlier units of work (mbarrier phases run on)
 #if CORE == 4
     u32 memory;     // Tensor memory
-    int steps;      // Steps of earlier units of work
 #endif
 };
 
@@ -1339,7 +1338,6 @@ attention(const u16* __restrict__ q, const u16* __restrict__ k, const u16* __res
 #endif
 #if CORE == 4
     ring.memory = begin_tensor_memory(ring.base);
-    ring.steps = 0;
 #endif
     // A block keeps its units apart by a barrier where memory or named barriers are used again. Where
     // each warp alone reads its Q rows and mbarrier phases run on, producers may run ahead into the next.
@@ -1367,10 +1365,7 @@ attention(const u16* __restrict__ q, const u16* __restrict__ k, const u16* __res
 #endif
             attend(ring, work, q + (u64)work.head * S * D, o + (u64)work.head * S * D, partial, scale);
         }
-        if (USES_MBARRIER) ring.passed += work.count;
-#if CORE == 4
-        ring.steps += work.count;
-#endif
+        if (USES_MBARRIER || CORE == 4) ring.passed += work.count;
     }
 #if CORE == 4
     end_tensor_memory(ring.memory);

@@ -14,8 +14,8 @@
 
 #define GROUPS (WARPS / 4)
 #define GROUP_COLUMNS (BN + D)
-#define USED (GROUPS * GROUP_COLUMNS)               // What is allocated is a power of two
-#define ALLOCATED (USED > 256 ? 512 : USED > 128 ? 256 : 128)
+#define USED (GROUPS * GROUP_COLUMNS)
+#define ALLOCATED COLUMNS_FOR(USED)
 #define GROUP_BARRIERS_AT (AFTER_RING + (USES_MBARRIER ? 16 * (STAGES_K + STAGES_V) : 0))
 #define ADDRESS_AT (GROUP_BARRIERS_AT + 16 * GROUPS) // The address of the allocated columns, in shared memory
 
@@ -27,16 +27,11 @@ static_assert(USED <= 512, "tensor memory has 512 columns");
 __device__ __forceinline__ u32 begin_tensor_memory(u32 base) {
     if (threadIdx.x == 0)
         for (int i = 0; i < 2 * GROUPS; ++i) mbarrier_init(base + GROUP_BARRIERS_AT + 8 * i, 1);
-    if (threadIdx.x < 32) {
-        asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(base + ADDRESS_AT), "n"(ALLOCATED) : "memory");
-        asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::: "memory");
-    }
+    if (threadIdx.x < 32) allocate_columns<ALLOCATED>(base + ADDRESS_AT);
     before_threads();
     __syncthreads();
     after_threads();
-    u32 memory;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(memory) : "r"(base + ADDRESS_AT));
-    return memory;
+    return allocated_at(base + ADDRESS_AT);
 }
 
 // Frees the columns when all threads are done with them.
@@ -44,32 +39,7 @@ __device__ __forceinline__ void end_tensor_memory(u32 memory) {
     before_threads();
     __syncthreads();
     after_threads();
-    if (threadIdx.x < 32) asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(memory), "n"(ALLOCATED) : "memory");
-}
-
-// Loads 16 rows of mma tiles from column `at` on. A wait must follow.
-template <int TILES>
-__device__ __forceinline__ void load_tiles(float (&c)[TILES][4], u32 at) {
-#pragma unroll
-    for (int n = 0; n < TILES; n += TILES % 4 ? 2 : 4) {
-        if constexpr (TILES % 4)
-            asm volatile("tcgen05.ld.sync.aligned.16x256b.x2.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-                         : OF_TILE(c[n]), OF_TILE(c[n + 1]) : "r"(at + 8 * n));
-        else
-            asm volatile("tcgen05.ld.sync.aligned.16x256b.x4.b32"
-                         " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, [%16];"
-                         : OF_TILE(c[n]), OF_TILE(c[n + 1]), OF_TILE(c[n + 2]), OF_TILE(c[n + 3]) : "r"(at + 8 * n));
-    }
-}
-
-// Loads a warp's rows. To the compiler they are loaded before the wait.
-template <int TILES>
-__device__ __forceinline__ void load_rows_of(float (&c)[MT][TILES][4], u32 at) {
-#pragma unroll
-    for (int mt = 0; mt < MT; ++mt) load_tiles(c[mt], at + (16 * mt << 16));
-    asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
-#pragma unroll
-    for (int mt = 0; mt < MT; ++mt) pin(c[mt]);
+    if (threadIdx.x < 32) free_columns<ALLOCATED>(memory);
 }
 
 // Multiplies 16 rows of O by the factors of a step.
@@ -77,7 +47,7 @@ __device__ __forceinline__ void rescale_rows(u32 at, const Turn& turn) {
 #pragma unroll
     for (int part = 0; part < D / 32; ++part) {
         float c[4][4];
-        load_tiles(c, at + 32 * part);
+        load_row_tiles(c, at + 32 * part);
         asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
         pin(c);
 #pragma unroll
@@ -108,15 +78,12 @@ __device__ __forceinline__ void wait_for_stores() { asm volatile("tcgen05.wait::
 
 // ---- Products: one thread of a group ----
 
-// Instruction descriptors: float32 sums of fp16 or bf16, 128 rows; B is K-major, or MN-major.
-#define FORM(columns, b_rows) (1u << 4 | BF16 << 7 | BF16 << 10 | (u32)(b_rows) << 16 | (columns) / 8 << 17 | 8 << 24)
-
 // S = Q Kt of one tile of K. `q`: the group's 128 rows.
 __device__ __forceinline__ void start_scores(u32 s, u32 q, u32 k, u32 barrier) {
 #pragma unroll
     for (int kk = 0; kk < D / 16; ++kk) {
         const u32 at = kk / 4 * 1024 + kk % 4 * 32;
-        start_product(s, tile_descriptor<1>(q + at, 16, BAND), tile_descriptor<1>(k + at, 16, BAND), FORM(BN, 0), kk > 0);
+        start_product(s, tile_descriptor<1>(q + at, 16, BAND), tile_descriptor<1>(k + at, 16, BAND), PRODUCT_FORM(128, BN, 0), kk > 0);
     }
     commit_to(barrier);
 }
@@ -125,7 +92,7 @@ __device__ __forceinline__ void start_scores(u32 s, u32 q, u32 k, u32 barrier) {
 __device__ __forceinline__ void start_values(u32 o, u32 p, u32 v, bool adds, u32 barrier) {
 #pragma unroll
     for (int kk = 0; kk < BN / 16; ++kk)
-        start_product_of_memory(o, p + 8 * kk, tile_descriptor<1>(v + kk * (2 * BAND), 1024, BAND), FORM(D, 1), adds || kk > 0);
+        start_product_of_memory(o, p + 8 * kk, tile_descriptor<1>(v + kk * (2 * BAND), 1024, BAND), PRODUCT_FORM(128, D, 1), adds || kk > 0);
     commit_to(barrier);
 }
 
@@ -158,18 +125,18 @@ __device__ __forceinline__ void consume(Rows& rows, const QFragments&, const Rin
             start_scores(s_at, q, k_slot(ring, j), scores);
         }
         __syncwarp();
-        mbarrier_wait(scores, ring.steps + j & 1);
+        mbarrier_wait(scores, ring.passed + j & 1);
         after_threads();
         after_scores(ring, work, j);
         Scores s;
-        load_rows_of(s, s_at + lanes);
+        load_tiles(s, s_at + lanes);
         const int key0 = kv_tile(work, j) * BN;
         if (needs_mask(work.size, key0, row)) mask_scores(s, work.size, row, key0, lane);
         Turn turns[MT];
         softmax(s, rows, turns, to_log);
         store_p(s, s_at + lanes);
         if (PRODUCERS && j > 0) {
-            mbarrier_wait(values, ring.steps + j - 1 & 1);
+            mbarrier_wait(values, ring.passed + j - 1 & 1);
             after_threads();
             after_values(ring, work, j - 1);
         }
@@ -186,10 +153,10 @@ __device__ __forceinline__ void consume(Rows& rows, const QFragments&, const Rin
         }
         __syncwarp();
         if (!PRODUCERS || j + 1 == work.count) {
-            mbarrier_wait(values, ring.steps + j & 1);
+            mbarrier_wait(values, ring.passed + j & 1);
             after_threads();
             after_values(ring, work, j);
         }
     }
-    load_rows_of(rows.o, o_at + lanes);
+    load_tiles(rows.o, o_at + lanes);
 }

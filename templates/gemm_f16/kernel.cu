@@ -643,7 +643,7 @@ gemm_mapped(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ C
                 float sums[MT][NT][4];
                 // Without steps nothing was multiplied.
                 if (SPLIT_K > 1 && work.count == 0) clear(sums);
-                else load_sums(sums, memory + sums_place.slot * SET_COLUMNS + at, part.warp);
+                else load_tiles(sums, memory + sums_place.slot * SET_COLUMNS + at + (32 * part.warp << 16));
                 if (at + WN == SET_COLUMNS) release_sums(sums_place, part.lane);
                 store_mapped(sums, size, work, part, c_map, c, partial, base);
             }

@@ -16,8 +16,8 @@
 
 #define SET_COLUMNS (BM / WM * BN)
 #define SETS (PERSISTENT && 2 * SET_COLUMNS <= 512 ? 2 : 1)
-#define USED (SETS * SET_COLUMNS)                   // What is allocated is a power of two, at least 32
-#define ALLOCATED (USED > 256 ? 512 : USED > 128 ? 256 : USED > 64 ? 128 : USED > 32 ? 64 : 32)
+#define USED (SETS * SET_COLUMNS)
+#define ALLOCATED COLUMNS_FOR(USED)
 #define ADDRESS_AT (SUMS_AT + 32)                   // The address of the allocated columns, in shared memory
 
 static_assert(SET_COLUMNS <= 512, "tensor memory has 512 columns");
@@ -43,16 +43,11 @@ __device__ __forceinline__ void init_barriers(u32 base) {
 
 // Returns the address of the allocated columns. `own`: this warp allocates them. A barrier of the cluster.
 __device__ __forceinline__ u32 begin_tensor_memory(u32 base, bool own) {
-    if (own) {
-        asm volatile("tcgen05.alloc" CTA_GROUP ".sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(base + ADDRESS_AT), "n"(ALLOCATED) : "memory");
-        asm volatile("tcgen05.relinquish_alloc_permit" CTA_GROUP ".sync.aligned;" ::: "memory");
-    }
+    if (own) allocate_columns<ALLOCATED>(base + ADDRESS_AT);
     before_threads();
     cluster_barrier();
     after_threads();
-    u32 memory;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(memory) : "r"(base + ADDRESS_AT));
-    return memory;
+    return allocated_at(base + ADDRESS_AT);
 }
 
 // Frees the columns when all threads are done with them. A barrier of the cluster.
@@ -60,13 +55,10 @@ __device__ __forceinline__ void end_tensor_memory(u32 memory, bool own) {
     before_threads();
     cluster_barrier();
     after_threads();
-    if (own) asm volatile("tcgen05.dealloc" CTA_GROUP ".sync.aligned.b32 %0, %1;" ::"r"(memory), "n"(ALLOCATED) : "memory");
+    if (own) free_columns<ALLOCATED>(memory);
 }
 
 // ---- The multiplying warp ----
-
-// The instruction descriptor: float32 sums of fp16 or bf16, A K-major, B MN-major.
-#define FORM (1u << 4 | BF16 << 7 | BF16 << 10 | 1u << 16 | BN / 8 << 17 | WM * PAIR / 16 << 24)
 
 // Arrives at a mbarrier, with a pair at that of both blocks, when all products so far are complete.
 __device__ __forceinline__ void commit_sums(u32 barrier) {
@@ -93,7 +85,7 @@ __device__ __forceinline__ void multiply_steps(Place& place, SumsPlace& sums, co
             for (int p = 0; p < BM / WM; ++p)
                 start_product(memory + sums.slot * SET_COLUMNS + p * BN,
                               tile_descriptor<SWIZZLE_OF(BK)>(a + p * (2 * WM * A_LD) + 32 * kk, 16, 16 * A_LD),
-                              tile_descriptor<SWIZZLE_OF(B_LD)>(b + kk * (32 * B_LD), 2 * BK * B_LD, 16 * B_LD), FORM, i > 0 || kk > 0);
+                              tile_descriptor<SWIZZLE_OF(B_LD)>(b + kk * (32 * B_LD), 2 * BK * B_LD, 16 * B_LD), PRODUCT_FORM(WM * PAIR, BN, 1), i > 0 || kk > 0);
         commit_sums(place.empty());
     }
     commit_sums(sums.full());
@@ -111,27 +103,4 @@ __device__ __forceinline__ void wait_for_sums(const SumsPlace& sums) {
 __device__ __forceinline__ void release_sums(const SumsPlace& sums, int lane) {
     before_threads();
     if (lane == 0) arrive_at(sums.empty(), 0);
-}
-
-// Loads the sums of a warp from column `at` on, in the layout of mma tiles.
-__device__ __forceinline__ void load_sums(float (&sums)[MT][NT][4], u32 at, int warp) {
-#pragma unroll
-    for (int i = 0; i < MT; ++i) {
-        float (&c)[NT][4] = sums[i];
-        const u32 from = at + ((32 * warp + 16 * i) << 16);
-#pragma unroll
-        for (int j = 0; j < NT; j += NT % 4 ? 2 : 4) {
-            if constexpr (NT % 4)
-                asm volatile("tcgen05.ld.sync.aligned.16x256b.x2.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-                             : OF_TILE(c[j]), OF_TILE(c[j + 1]) : "r"(from + 8 * j));
-            else
-                asm volatile("tcgen05.ld.sync.aligned.16x256b.x4.b32"
-                             " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, [%16];"
-                             : OF_TILE(c[j]), OF_TILE(c[j + 1]), OF_TILE(c[j + 2]), OF_TILE(c[j + 3]) : "r"(from + 8 * j));
-        }
-    }
-    asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
-    // The compiler takes the sums for loaded before the wait.
-#pragma unroll
-    for (int i = 0; i < MT; ++i) pin(sums[i]);
 }
