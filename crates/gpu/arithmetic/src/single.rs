@@ -324,6 +324,17 @@ pub fn max_nan(a: f32, b: f32) -> f32 {
     }
 }
 
+/// `min.f32` or, with `max`, `max.f32`; `nan`: a NaN operand yields the canonical NaN.
+#[inline(always)]
+pub fn extreme(a: f32, b: f32, max: bool, nan: bool) -> f32 {
+    match (max, nan) {
+        (false, false) => self::min(a, b),
+        (true, false) => self::max(a, b),
+        (false, true) => min_nan(a, b),
+        (true, true) => max_nan(a, b),
+    }
+}
+
 /// `{min,max}.xorsign.abs`: `result` of the magnitudes gets the exclusive or of both signs.
 ///
 /// Call as `xorsign_abs(a, b, min)`; a NaN result keeps the canonical bits.

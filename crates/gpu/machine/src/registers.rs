@@ -65,6 +65,18 @@ pub(super) struct Registers {
     pub(super) clock: u64,
 }
 
+/// Applies the sign modifiers of an operand to floats.
+#[inline(always)]
+fn with_float_signs(s: &Source, mut row: Row) -> Row {
+    if s.absolute {
+        row = row.map(|v| v & 0x7fff_ffff);
+    }
+    if s.negate {
+        row = row.map(|v| v ^ 0x8000_0000);
+    }
+    row
+}
+
 impl Registers {
     pub(super) fn new(place: ThreadPosition, banks: Arc<Banks>) -> Registers {
         let mut predicates = [0; 8];
@@ -179,14 +191,7 @@ impl Registers {
     /// Reads the bits of a single.
     #[inline]
     pub(super) fn float(&self, s: &Source) -> Row {
-        let mut row = self.raw(s.from);
-        if s.absolute {
-            row = row.map(|v| v & 0x7fff_ffff);
-        }
-        if s.negate {
-            row = row.map(|v| v ^ 0x8000_0000);
-        }
-        row
+        with_float_signs(s, self.raw(s.from))
     }
 
     /// Reads the bits of two halves.
@@ -268,12 +273,7 @@ impl Registers {
             (Part::Swapped, _) => [high, low],
             _ => [low, high],
         };
-        pair.map(|row| {
-            row.map(|v| {
-                let v = if s.absolute { v & 0x7fff_ffff } else { v };
-                if s.negate { v ^ 0x8000_0000 } else { v }
-            })
-        })
+        pair.map(|row| with_float_signs(s, row))
     }
 
     /// Returns the lanes in which a predicate holds.

@@ -180,12 +180,8 @@ fn minimum(i: &Instruction) -> Option<Run> {
             #[inline(always)]
             |l| {
                 let (x, y) = (flushed(a[l], ftz), flushed(b[l], ftz));
-                let pick = |x, y| match (smaller >> l & 1 == 1, nan) {
-                    (true, false) => single::min(x, y),
-                    (false, false) => single::max(x, y),
-                    (true, true) => single::min_nan(x, y),
-                    (false, true) => single::max_nan(x, y),
-                };
+                let max = smaller >> l & 1 == 0;
+                let pick = |x, y| single::extreme(x, y, max, nan);
                 let first = if sign {
                     single::xorsign_abs(x, y, pick)
                 } else {

@@ -169,11 +169,9 @@ fn reduce(i: &Instruction) -> Option<Run> {
 
 /// Lowers the minimum or maximum of the floats of a warp, or of their absolute values.
 fn reduce_floats(d: Dest, a: Source, kind: &str, nan: bool) -> Option<Run> {
-    let f: fn(f32, f32) -> f32 = match (kind, nan) {
-        ("MIN" | "MINABS", false) => single::min,
-        ("MAX" | "MAXABS", false) => single::max,
-        ("MIN" | "MINABS", true) => single::min_nan,
-        ("MAX" | "MAXABS", true) => single::max_nan,
+    let max = match kind {
+        "MIN" | "MINABS" => false,
+        "MAX" | "MAXABS" => true,
         _ => return None,
     };
     let sign = if kind.ends_with("ABS") {
@@ -183,7 +181,8 @@ fn reduce_floats(d: Dest, a: Source, kind: &str, nan: bool) -> Option<Run> {
     };
     Some(Box::new(move |r, mask| {
         let a = r.float(&a).map(|bits| f32::from_bits(bits & sign));
-        if let Some(value) = lanes(mask).map(|l| a[l]).reduce(f) {
+        let values = lanes(mask).map(|l| a[l]);
+        if let Some(value) = values.reduce(|a, b| single::extreme(a, b, max, nan)) {
             r.set(d, mask, &[value.to_bits(); 32]);
         }
     }))

@@ -289,15 +289,9 @@ fn matching(w: &mut Warp, all: bool, dest: u32, pred: u32, a: Data, group: u32) 
 fn float_extreme(w: &Warp, op: AtomOp, nan: bool, absolute: bool, a: u32, group: u32) -> u32 {
     let values = w.regs.r32[a as usize];
     let sign = if absolute { u32::MAX >> 1 } else { u32::MAX };
-    let pick: fn(f32, f32) -> f32 = match (op, nan) {
-        (AtomOp::Min, false) => single::min,
-        (AtomOp::Min, true) => single::min_nan,
-        (_, false) => single::max,
-        (_, true) => single::max_nan,
-    };
     let total = lanes(group)
         .map(|l| f32::from_bits(values[l] & sign))
-        .reduce(pick);
+        .reduce(|a, b| single::extreme(a, b, op == AtomOp::Max, nan));
     total.unwrap_or(0.0).to_bits()
 }
 

@@ -17,15 +17,15 @@ const MAX: u32 = 256;
 
 /// Selects an instruction by its number of sources.
 pub(super) fn pick(opcode: &str, m: &Mods<'_>, sources: usize) -> Option<Picked> {
-    let types: Vec<Type> = m.types().collect();
+    let mut types = m.types();
     let each = if opcode == "fma" { 2 } else { 1 };
-    let (alu, imm, flops) = match (types.as_slice(), opcode) {
-        ([Type::F32x2], _) => (of_pairs(opcode)?, flags(m), 2 * each),
-        ([Type::F32, half @ (Type::F16 | Type::Bf16)], _) => {
-            let brain = if *half == Type::Bf16 { BRAIN } else { 0 };
+    let (alu, imm, flops) = match (types.next()?, types.next()) {
+        (Type::F32x2, None) => (of_pairs(opcode)?, flags(m), 2 * each),
+        (Type::F32, Some(half @ (Type::F16 | Type::Bf16))) => {
+            let brain = if half == Type::Bf16 { BRAIN } else { 0 };
             (of_halves(opcode)?, flags(m) | brain, each)
         }
-        ([Type::F32], "min" | "max") if sources == 3 => {
+        (Type::F32, None) if sources == 3 && matches!(opcode, "min" | "max") => {
             let bit = |set: bool, bit: u32| if set { bit } else { 0 };
             let form = bit(m.has("NaN"), NAN) | bit(m.has("abs"), ABS) | bit(opcode == "max", MAX);
             let alu = alu!(k; |a: F32, b: F32, c: F32| -> F32 extreme(extreme(a, b, k), c, k));
@@ -50,12 +50,7 @@ fn extreme(a: f32, b: f32, k: u32) -> f32 {
             fl(x, k)
         }
     });
-    match (k & MAX != 0, k & NAN != 0) {
-        (false, false) => s::min(a, b),
-        (true, false) => s::max(a, b),
-        (false, true) => s::min_nan(a, b),
-        (true, true) => s::max_nan(a, b),
-    }
+    s::extreme(a, b, k & MAX != 0, k & NAN != 0)
 }
 
 /// Applies an operation to both numbers of pairs.
