@@ -447,7 +447,7 @@ fn decide_role(argument: &mut Argument, windows: &[Window<'_>], element: u64) ->
 /// Returns another type of a variable that has as many bytes as the program's: the source may define its
 /// type otherwise in each branch of conditional compilation.
 fn fitting_type(held: &Variable, bytes: u64) -> Option<String> {
-    let fits = |ty: &&String| {
+    let fits = |ty: &str| {
         let own = layout(ty).map_or(0, |layout| layout.bytes);
         match held.held {
             VariableContent::Value(_) => own == bytes,
@@ -455,10 +455,10 @@ fn fitting_type(held: &Variable, bytes: u64) -> Option<String> {
             VariableContent::Pointer(_) => true,
         }
     };
-    if fits(&&held.ty) {
+    if fits(&held.ty) {
         return None;
     }
-    held.alternatives.iter().find(fits).cloned()
+    held.alternatives.iter().find(|ty| fits(ty)).cloned()
 }
 
 /// Compares a variable's name in the source with that of the module: namespaces may be missing on a side.
