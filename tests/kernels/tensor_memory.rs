@@ -3,6 +3,7 @@
 
 use crate::kernels::broken::{Fault, Subject};
 use crate::kernels::failures;
+use crate::program::{root, tuner};
 
 /// All swizzles and epilogues, 64 and 128 rows a product, one to three products a tile, one and two blocks.
 const PRODUCTS: [&str; 6] = [
@@ -155,4 +156,32 @@ fn scores_and_values_without_a_wait_are_a_race() {
         ),
     ];
     STEPS.assert_races("attention_f16", "keys384", &faults);
+}
+
+/// A wait whose address is spilled reads it again in each turn, and is a wait nevertheless.
+#[test]
+fn producers_with_spilled_registers_do_not_change_the_scale_of_a_prediction() {
+    let rows = "CORE,BM,BN,WARPS,STAGES_K,STAGES_V,RESCALE,MIN_BLOCKS,PERSISTENT,PRODUCERS,HANDOVER\n\
+                4,256,128,8,1,1,8,1,1,0,0\n\
+                4,256,128,8,1,1,8,1,1,4,1\n";
+    let mut command = tuner(root());
+    command
+        .args(["predict", "attention_bf16", "--device", "vgpu:b200"])
+        .args(["--problem", "mission", "--configs", "-", "--format", "json"])
+        .write_stdin(rows);
+    let output = command.output().expect("tuner runs");
+    let rows: Vec<serde_json::Value> =
+        serde_json::from_slice(&output.stdout).expect("predictions are JSON");
+    let times: Vec<f64> = rows
+        .iter()
+        .filter_map(|row| row["time_us"].as_f64())
+        .collect();
+    let [first, second] = times[..] else {
+        panic!("{rows:?}");
+    };
+    let spilled = rows.iter().any(|row| row["spill_bytes"].as_u64() > Some(0));
+    assert!(
+        spilled && (second / first).ln().abs() < 3_f64.ln(),
+        "{rows:?}"
+    );
 }

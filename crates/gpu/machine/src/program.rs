@@ -36,6 +36,9 @@ enum PollingRole {
     /// Loads from the address in this register, or from a fixed one: a poll if the address is
     /// constant.
     Loads(Option<u8>),
+    /// Loads from local memory at the address in this register, or at a fixed one. What it loads from a
+    /// constant address is constant: a register that was spilled.
+    Reloads(Option<u8>),
     /// Has an effect.
     Works,
     /// Neither polls nor has an effect.
@@ -68,7 +71,7 @@ fn polling_role(instruction: &Instruction) -> PollingRole {
     if instruction.opcode == "CCTL" {
         return PollingRole::Neither;
     }
-    if matches!(instruction.opcode, "LD" | "LDG" | "LDS") {
+    if matches!(instruction.opcode, "LD" | "LDG" | "LDS" | "LDL") {
         let base = instruction
             .operands
             .iter()
@@ -76,10 +79,12 @@ fn polling_role(instruction: &Instruction) -> PollingRole {
                 Operand::Address(address) => address.base.filter(|r| !r.is_zero() && !r.uniform),
                 _ => None,
             });
-        // A strong load exists to observe writes of other threads.
-        return match instruction.has("STRONG") {
-            true => PollingRole::Polls,
-            false => PollingRole::Loads(base.map(|r| r.index)),
+        let base = base.map(|r| r.index);
+        return match instruction.opcode {
+            "LDL" => PollingRole::Reloads(base),
+            // A strong load exists to observe writes of other threads.
+            _ if instruction.has("STRONG") => PollingRole::Polls,
+            _ => PollingRole::Loads(base),
         };
     }
     let arithmetic = matches!(instruction.opcode, "FFMA" | "FADD" | "FMUL");
@@ -169,7 +174,10 @@ impl Program {
             return false;
         };
         let moves = |base: u8| {
-            let mut writes = parts.iter().map(|(_, written)| written);
+            let computed = parts
+                .iter()
+                .filter(|(part, _)| !matches!(part, PollingRole::Reloads(_)));
+            let mut writes = computed.map(|(_, written)| written);
             // Some addresses are register pairs.
             writes.any(|(first, count)| {
                 (base..=base.saturating_add(1)).any(|r| r >= *first && r - first < *count)
@@ -179,7 +187,12 @@ impl Program {
         for (part, _) in parts {
             match part {
                 PollingRole::Works => return false,
-                PollingRole::Loads(Some(base)) if moves(*base) => return false,
+                PollingRole::Loads(Some(base)) | PollingRole::Reloads(Some(base))
+                    if moves(*base) =>
+                {
+                    return false;
+                }
+                PollingRole::Reloads(_) => {}
                 PollingRole::Polls | PollingRole::Loads(_) => asks = true,
                 PollingRole::Neither => {}
             }
