@@ -17,6 +17,8 @@ use ptx::skeleton::ADDRESSES;
 
 /// Warp instructions of a turn.
 const TURN_INSTRUCTIONS: u64 = 4096;
+/// Turns that a warp is left out of while another poll of its `mbarrier` can only fail.
+const MAX_SLEPT: u32 = 64;
 /// Exhausted turns in a row after which lanes that wait for convergence continue alone.
 const MAX_LONG_TURNS: u32 = 16;
 
@@ -82,8 +84,13 @@ impl<'a> Block<'a> {
             // Taken before the turns: a warp that becomes ready in them is not stuck.
             let any_ready = self.warps.iter().any(|w| w.ready().is_some());
             let mut gave_way = false;
+            let others_run = self.random.is_none() && self.any_awake();
             for turn in 0..self.warps.len() {
                 let (index, length) = self.choose(turn);
+                if others_run && self.sleeps(index) {
+                    self.warps[index].slept += 1;
+                    continue;
+                }
                 self.turn(index, length);
                 gave_way |= self.cta.gave_way;
                 if self.cta.halted.is_some() {
@@ -132,11 +139,31 @@ impl<'a> Block<'a> {
         ((bits >> 33) as usize % self.warps.len(), 1 + (bits & 0xff))
     }
 
+    fn any_awake(&self) -> bool {
+        (0..self.warps.len())
+            .any(|index| self.warps[index].ready().is_some() && !self.sleeps(index))
+    }
+
+    /// Reports whether a warp would poll an `mbarrier` in vain again. Its loop may read something else as
+    /// well, so that it gets a turn now and then.
+    fn sleeps(&self, index: usize) -> bool {
+        let w = &self.warps[index];
+        w.slept < MAX_SLEPT
+            && w.sleeps
+                .is_some_and(|(at, phase)| self.cta.mbarriers.still_in(at, phase))
+            && w.paths
+                .iter()
+                .filter(|path| matches!(path.state, State::Ready))
+                .count()
+                == 1
+    }
+
     /// Runs one warp for a turn.
     fn turn(&mut self, index: usize, length: u64) {
         let w = &mut self.warps[index];
         let mut left = length;
         (self.cta.polled, self.cta.gave_way) = (false, false);
+        self.cta.polled_phase = None;
         while left > 0 {
             let Some(path) = w.ready() else { break };
             let used = step::run(&mut self.cta, w, path, left);
@@ -164,6 +191,7 @@ impl<'a> Block<'a> {
         // Each poll ends a turn early. The instructions of short turns are summed up, so that a
         // polling warp is checked for a deadlock as often as another one.
         let short = self.cta.polled || self.cta.gave_way;
+        (w.sleeps, w.slept) = (self.cta.polled_phase.filter(|_| self.cta.polled), 0);
         if short {
             w.polling += length - left;
         }

@@ -30,6 +30,7 @@ impl Cta<'_> {
             && lanes(mask).all(|lane| place(w, lane) == first)
             && self.touch_atomic_row(w, first, mask)
         {
+            let phase = self.mbarriers.get_mut(first as u32).map(|m| m.phase);
             for lane in lanes(mask) {
                 self.mbarrier_lane(w, first as u32, op, lane);
             }
@@ -38,6 +39,7 @@ impl Cta<'_> {
                 // In a random schedule the drawn turn lengths are kept.
                 let in_vain = w.regs.preds[*dest as usize] & mask == 0;
                 self.polled = in_vain && self.context.seed.is_none();
+                self.polled_phase = phase.filter(|_| in_vain).map(|phase| (first as u32, phase));
             }
             return;
         }

@@ -67,6 +67,15 @@ impl Mbarriers {
         Some(&mut self.0[place].1)
     }
 
+    /// Reports whether a poll of an object would find the phase unchanged, and no copy in flight that it
+    /// would complete.
+    pub(super) fn still_in(&self, at: u32, phase: u64) -> bool {
+        self.find_slot(at).is_ok_and(|place| {
+            let m = &self.0[place].1;
+            m.phase == phase && m.in_flight.iter().all(|f| f.delivered.is_some())
+        })
+    }
+
     pub(super) fn insert(&mut self, at: u32, fresh: Mbarrier) {
         match self.find_slot(at) {
             Ok(place) => self.0[place].1 = fresh,

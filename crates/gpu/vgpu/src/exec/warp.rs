@@ -84,6 +84,10 @@ pub(super) struct Warp {
     pub(super) products: Option<Box<super::wgmma::Products>>,
     /// Address of the `mbarrier` that it last polled in vain; `None` once a poll succeeded.
     pub(super) awaits: Option<u32>,
+    /// The `mbarrier` and its phase of the poll that ended its last turn.
+    pub(super) sleeps: Option<(u32, u64)>,
+    /// Turns since then in which another poll could only fail.
+    pub(super) slept: u32,
     /// It gave way before its next atomic access.
     pub(super) gave_way: bool,
     /// It read a value by an atomic or volatile access since it gave way last.
