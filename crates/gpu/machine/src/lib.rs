@@ -26,6 +26,7 @@ mod op;
 mod program;
 mod proof;
 mod registers;
+mod rows;
 mod sync;
 mod system;
 mod tensor_cells;

@@ -137,10 +137,10 @@ fn a_load_of_constants_may_write_the_register_of_its_address() {
 }
 
 #[test]
-fn pairs_of_floats_and_extremes_of_three_end_with_the_same_bits_on_both_levels() {
+fn pairs_extremes_of_three_and_accesses_of_eight_words_end_with_the_same_bits_on_both_levels() {
     let ptx = include_str!("machine/pairs.100.ptx");
     let cubin = include_bytes!("machine/pairs.100.cubin");
-    for entry in ["pairs", "extremes", "mixed", "warps"] {
+    for entry in ["pairs", "extremes", "mixed", "warps", "eights"] {
         let proof = both("b200", ptx, cubin, entry);
         assert!(matches!(proof, Proof::Same(_)), "{entry}: {proof:?}");
     }

@@ -236,6 +236,7 @@ fn bytes(known: &Instruction) -> u8 {
         "U16" | "S16" => Some(2),
         "64" => Some(8),
         "128" => Some(16),
+        "256" => Some(32),
         _ => None,
     });
     size.unwrap_or(4)

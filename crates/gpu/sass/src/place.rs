@@ -29,6 +29,8 @@ pub(crate) fn read(reader: &mut Reader, name: &str) -> Option<Operand> {
         "old64" => old(reader, 64),
         "desc32" => global(reader, 32, 76, Width::Bit90)?,
         "desc64" => global(reader, 64, 76, Width::Bit90)?,
+        "sectors32" => sectors(reader, 32, 17)?,
+        "sectors64" => sectors(reader, 64, 19)?,
         "atomg" if reader.sm < 80 => atomic_old(reader),
         "atomg" if reader.sm < 100 => {
             reader.get(70, 1);
@@ -191,6 +193,12 @@ fn atomic_old(reader: &mut Reader) -> Operand {
 fn global(reader: &mut Reader, at: u8, by_descriptor: u8, width: Width) -> Option<Operand> {
     let offset = reader.signed(40, 24);
     described(reader, at, offset, by_descriptor, width)
+}
+
+/// Reads the same address with an offset of `bits` bits in sectors of 32 bytes. The bits behind it are a mask of words.
+fn sectors(reader: &mut Reader, at: u8, bits: u8) -> Option<Operand> {
+    let offset = reader.signed(40, bits) * 32;
+    described(reader, at, offset, 76, Width::Wide)
 }
 
 /// Reads the address of an atomic since compute capability 10.0: bit 63 is not part of the offset.

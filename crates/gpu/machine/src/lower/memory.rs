@@ -97,17 +97,24 @@ fn width(i: &Instruction) -> (u8, bool) {
             "S16" => return (2, true),
             "64" => return (8, false),
             "128" => return (16, false),
+            "256" => return (32, false),
             _ => {}
         }
     }
     (4, false)
 }
 
+/// Returns the mask of the words that an access of 256 bits moves: all where it has none.
+fn words(i: &Instruction) -> u8 {
+    let mask = i.operands.iter().find_map(|operand| match operand {
+        Operand::Immediate(mask) => Some(*mask as u8),
+        _ => None,
+    });
+    mask.unwrap_or(u8::MAX)
+}
+
 fn load(i: &Instruction) -> Option<Access> {
     let (bytes, signed) = width(i);
-    if i.has("256") || i.has("ENL2") {
-        return None;
-    }
     let dest = i.operands.iter().find_map(Dest::from_operand)?;
     let asks = i
         .operands
@@ -116,29 +123,41 @@ fn load(i: &Instruction) -> Option<Access> {
     if asks {
         return None;
     }
+    let kind = match i.has("256") {
+        false => Kind::Load { dest, signed },
+        // The registers of the upper half come first.
+        true => Kind::LoadPair {
+            dest: [Dest::from_operand(i.operands.get(1)?)?, dest],
+            words: words(i),
+        },
+    };
     Some(Access {
         at: find_address(i, window(i))?,
         bytes,
-        kind: Kind::Load { dest, signed },
+        kind,
     })
 }
 
 fn store(i: &Instruction) -> Option<Access> {
     let (bytes, _) = width(i);
-    let source = i
+    let mut sources = i
         .operands
         .iter()
         .skip_while(|operand| !matches!(operand, Operand::Address(_)))
-        .nth(1)?;
-    if i.has("256") || i.has("ENL2") {
-        return None;
-    }
+        .skip(1)
+        .map(Source::from_operand);
+    let source = sources.next()??;
+    let kind = match i.has("256") {
+        false => Kind::Store { source },
+        true if words(i) != u8::MAX => return None,
+        true => Kind::StorePair {
+            source: [source, sources.next()??],
+        },
+    };
     Some(Access {
         at: find_address(i, window(i))?,
         bytes,
-        kind: Kind::Store {
-            source: Source::from_operand(source)?,
-        },
+        kind,
     })
 }
 

@@ -1,5 +1,5 @@
-// Pairs of floats, sums of halves and floats, minima and maxima of three numbers and of a warp. Compiled by nvcc 13.0.88
-// with -arch=sm_100a -std=c++17. Takes n words of input and of output as the other kernels here.
+// Pairs of floats, sums of halves and floats, minima and maxima of three numbers and of a warp, accesses of 256 bits.
+// Compiled by nvcc 13.0.88 with -arch=sm_100a -std=c++17. Takes n words of input and of output as the other kernels here.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -68,4 +68,19 @@ extern "C" __global__ void warps(const u32* in, u32* out, int n) {
     last = last * 31 + __reduce_max_sync(~0u, (int)in[i % n]) + __reduce_min_sync(~0u, in[i % n]);
     last = last * 31 + __reduce_add_sync(~0u, in[i % n]) + __reduce_xor_sync(~0u, in[i % n]);
     out[i] = last;
+}
+
+// Eight words an access, forwards and backwards, with an offset and by a predicate.
+extern "C" __global__ void eights(const u32* in, u32* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (8 * i + 16 > n) return;
+    u32 a[8], b[8];
+#define EIGHT(v) "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]), "=r"(v[4]), "=r"(v[5]), "=r"(v[6]), "=r"(v[7])
+    asm volatile("ld.global.v8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];" : EIGHT(a) : "l"(in + 8 * i) : "memory");
+    asm volatile("ld.global.L2::evict_last.v8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8 + 32];" : EIGHT(b) : "l"(in + 8 * i) : "memory");
+    const double4_32a* quads = (const double4_32a*)in;
+    double4_32a quad = i % 3 ? quads[i] : make_double4_32a(1.0, 2.0, 3.0, 4.0);
+    a[0] += (u32)(__double_as_longlong(quad.y) >> 20) + (u32)__double_as_longlong(quad.w);
+    asm volatile("st.global.v8.b32 [%8], {%0, %1, %2, %3, %4, %5, %6, %7};" ::"r"(b[7] ^ a[0]), "r"(b[6] + a[1]), "r"(b[5] ^ a[2]),
+                 "r"(b[4] - a[3]), "r"(b[3]), "r"(a[5]), "r"(b[1]), "r"(a[7] ^ b[0]), "l"(out + 8 * i) : "memory");
 }

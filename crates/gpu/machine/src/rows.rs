@@ -1,0 +1,130 @@
+//! Accesses of more than four registers a lane, and of rows of matrices.
+
+use super::memory::{Memory, Window, lanes};
+use super::registers::{Dest, Source};
+use super::warp::Warp;
+use gpu_arithmetic::Lanes as Row;
+use gpu_arithmetic::layout;
+
+/// Bytes of an access to two groups of four registers.
+const PAIR_BYTES: u8 = 32;
+
+fn check_alignment(at: u64) -> Result<(), String> {
+    match at.is_multiple_of(u64::from(PAIR_BYTES)) {
+        true => Ok(()),
+        false => Err(format!("address {at:#x} is not a multiple of {PAIR_BYTES}")),
+    }
+}
+
+/// Returns the words of 32 bytes whose bit is set: the half, the number of the register in the half, and the offset.
+/// Those of a half are in successive registers.
+fn wanted(words: u8) -> impl Iterator<Item = (usize, u8, u64)> {
+    let set = (0..8_u8).filter(move |n| words >> n & 1 == 1);
+    set.map(move |n| {
+        let before = words & (1 << n) - 1 & if n < 4 { 0xf } else { 0xf0 };
+        (
+            usize::from(n / 4),
+            before.count_ones() as u8,
+            u64::from(n) * 4,
+        )
+    })
+}
+
+impl Memory<'_> {
+    /// Loads words of 32 bytes of global memory a lane, the lower half into the first registers.
+    pub(super) fn load_pair(
+        &mut self,
+        w: &mut Warp,
+        at: &[u64; 32],
+        dest: [Dest; 2],
+        words: u8,
+        mask: u32,
+    ) -> Result<(), String> {
+        for lane in lanes(mask) {
+            check_alignment(at[lane])?;
+        }
+        let mut rows = Vec::with_capacity(8);
+        for (half, number, offset) in wanted(words) {
+            let mut row: Row = [0; 32];
+            for lane in lanes(mask) {
+                row[lane] = self.load(w, Window::Global, lane, at[lane] + offset, 4)?[0];
+            }
+            rows.push((dest[half].next(number), row));
+        }
+        w.note(at, Window::Global, mask, PAIR_BYTES, false);
+        // The address may be in one of the registers.
+        for (register, row) in rows {
+            w.registers.set(register, mask, &row);
+        }
+        Ok(())
+    }
+
+    /// Stores 32 bytes to global memory a lane, from the first registers to the lower half.
+    pub(super) fn store_pair(
+        &mut self,
+        w: &mut Warp,
+        at: &[u64; 32],
+        source: [Source; 2],
+        mask: u32,
+    ) -> Result<(), String> {
+        for lane in lanes(mask) {
+            check_alignment(at[lane])?;
+        }
+        for (half, number, offset) in wanted(u8::MAX) {
+            let row = w.registers.raw(source[half].from.nth(number));
+            for lane in lanes(mask) {
+                let value = [row[lane], 0, 0, 0];
+                self.store(w, Window::Global, lane, at[lane] + offset, 4, value)?;
+            }
+        }
+        w.note(at, Window::Global, mask, PAIR_BYTES, true);
+        Ok(())
+    }
+
+    pub(super) fn load_matrices(
+        &mut self,
+        w: &mut Warp,
+        at: &[u64; 32],
+        dest: Dest,
+        count: u8,
+        form: layout::MatrixRows,
+        mask: u32,
+    ) -> Result<(), String> {
+        // Eight lanes per matrix hold the row addresses; exited ones hold none.
+        let named = u32::MAX >> (32 - 8 * u32::from(count)) & w.alive;
+        w.note(at, Window::Shared, named, 16, false);
+        for matrix in 0..count {
+            let mut rows = [[0; 4]; 8];
+            for (n, row) in rows.iter_mut().enumerate() {
+                let lane = usize::from(matrix) * 8 + n;
+                if named >> lane & 1 == 1 {
+                    *row = self.load_shared(at[lane], 16)?;
+                }
+            }
+            w.registers.set(dest.next(matrix), mask, &form.load(&rows));
+        }
+        Ok(())
+    }
+
+    pub(super) fn store_matrices(
+        &mut self,
+        w: &mut Warp,
+        at: &[u64; 32],
+        source: Source,
+        count: u8,
+        trans: bool,
+    ) -> Result<(), String> {
+        let named = u32::MAX >> (32 - 8 * u32::from(count)) & w.alive;
+        w.note(at, Window::Shared, named, 16, true);
+        for matrix in 0..count {
+            let register = w.registers.raw(source.from.nth(matrix));
+            for (n, row) in layout::stmatrix(&register, trans).into_iter().enumerate() {
+                let lane = usize::from(matrix) * 8 + n;
+                if named >> lane & 1 == 1 {
+                    self.store_shared(at[lane], 16, row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
