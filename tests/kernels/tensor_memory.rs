@@ -164,11 +164,14 @@ fn producers_with_spilled_registers_do_not_change_the_scale_of_a_prediction() {
     let rows = "CORE,BM,BN,WARPS,STAGES_K,STAGES_V,RESCALE,MIN_BLOCKS,PERSISTENT,PRODUCERS,HANDOVER\n\
                 4,256,128,8,1,1,8,1,1,0,0\n\
                 4,256,128,8,1,1,8,1,1,4,1\n";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let table = folder.path().join("configs.csv");
+    std::fs::write(&table, rows).expect("the file is written");
     let mut command = tuner(root());
     command
         .args(["predict", "attention_bf16", "--device", "vgpu:b200"])
-        .args(["--problem", "mission", "--configs", "-", "--format", "json"])
-        .write_stdin(rows);
+        .args(["--problem", "mission", "--format", "json", "--configs"])
+        .arg(&table);
     let output = command.output().expect("tuner runs");
     let rows: Vec<serde_json::Value> =
         serde_json::from_slice(&output.stdout).expect("predictions are JSON");
