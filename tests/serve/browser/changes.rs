@@ -33,6 +33,18 @@ fn the_family_tree_of_changed_code_is_shown_with_its_diffs() {
     }
     let rows = browser.run("return document.querySelectorAll('.family tbody tr').length");
     assert_eq!(rows.as_u64(), Some(changes.len() as u64));
+    // A change of a change is indented below it.
+    let indents = "const one = (depth) => ({ depth, change: 'c', outcome: 'failed', found: '', note: '' }); \
+                   const tree = familyTree({ title: 't', changes: [one(1), one(2), one(3)], figures: [] }); \
+                   document.body.append(tree); \
+                   return [...tree.querySelectorAll('td:first-child span')].map((name) => \
+                   parseFloat(getComputedStyle(name).paddingLeft))";
+    let indents: Vec<f64> = serde_json::from_value(browser.run(indents)).expect("numbers");
+    assert!(
+        indents.len() == 3 && indents.is_sorted_by(|a, b| a < b),
+        "{indents:?}"
+    );
+    browser.run("document.body.lastChild.remove()");
     browser.run("document.querySelector('.family details').open = true");
     browser.wait_for_text("+    if (i < N) y[i]");
     browser.picture("dashboard-changes");

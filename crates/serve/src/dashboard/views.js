@@ -401,8 +401,14 @@ views.effects = () => {
 
 /** The family tree of an evolution: each change below its parent, with its diff. */
 function familyTree(evolution) {
+  // The page's rules refuse a style attribute, not a property of the style.
+  const indented = (one) => {
+    const name = h('span', { class: 'mono' }, (one.depth > 1 ? '└ ' : '') + one.change);
+    name.style.paddingLeft = (one.depth - 1) * 1.4 + 'em';
+    return name;
+  };
   const rows = evolution.changes.map((one) => ({ cells: [
-    h('span', { class: 'mono', style: 'padding-left:' + (one.depth - 1) * 1.4 + 'em' }, (one.depth > 1 ? '└ ' : '') + one.change),
+    indented(one),
     h('span', { class: 'state ' + (one.better ? 'ok' : one.outcome.startsWith('failed') ? 'bad' : '') }, one.outcome),
     one.found, [one.note, one.diff ? h('details', { 'data-change': one.change }, h('summary', null, 'diff'), h('pre', null, one.diff)) : null]] }));
   return h('section', { class: 'card family' },
