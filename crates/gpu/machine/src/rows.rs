@@ -21,7 +21,8 @@ fn check_alignment(at: u64) -> Result<(), String> {
 fn wanted(words: u8) -> impl Iterator<Item = (usize, u8, u64)> {
     let set = (0..8_u8).filter(move |n| words >> n & 1 == 1);
     set.map(move |n| {
-        let before = words & (1 << n) - 1 & if n < 4 { 0xf } else { 0xf0 };
+        let half = if n < 4 { 0xf } else { 0xf0 };
+        let before = words & half & ((1 << n) - 1);
         (
             usize::from(n / 4),
             before.count_ones() as u8,
