@@ -161,12 +161,12 @@ fn scores_and_values_without_a_wait_are_a_race() {
 /// A wait whose address is spilled reads it again in each turn, and is a wait nevertheless.
 #[test]
 fn producers_with_spilled_registers_do_not_change_the_scale_of_a_prediction() {
-    let rows = "CORE,BM,BN,WARPS,STAGES_K,STAGES_V,RESCALE,MIN_BLOCKS,PERSISTENT,PRODUCERS,HANDOVER\n\
+    let configurations = "CORE,BM,BN,WARPS,STAGES_K,STAGES_V,RESCALE,MIN_BLOCKS,PERSISTENT,PRODUCERS,HANDOVER\n\
                 4,256,128,8,1,1,8,1,1,0,0\n\
                 4,256,128,8,1,1,8,1,1,4,1\n";
     let folder = tempfile::tempdir().expect("a temporary folder");
     let table = folder.path().join("configs.csv");
-    std::fs::write(&table, rows).expect("the file is written");
+    std::fs::write(&table, configurations).expect("the file is written");
     let mut command = tuner(root());
     command
         .args(["predict", "attention_bf16", "--device", "vgpu:b200"])
@@ -182,7 +182,7 @@ fn producers_with_spilled_registers_do_not_change_the_scale_of_a_prediction() {
     let [first, second] = times[..] else {
         panic!("{rows:?}");
     };
-    let spilled = rows.iter().any(|row| row["spill_bytes"].as_u64() > Some(0));
+    let spilled = rows[1]["spill_bytes"].as_u64() > Some(0);
     assert!(
         spilled && (second / first).ln().abs() < 3_f64.ln(),
         "{rows:?}"

@@ -25,7 +25,7 @@ pub(super) struct Program {
     pub(super) opcodes: Vec<&'static str>,
     /// Flag per instruction: part of a loop that only polls.
     polls: Vec<bool>,
-    parts: Vec<(PollingRole, (u8, u8))>,
+    parts: Vec<(PollingRole, [(u8, u8); 2])>,
 }
 
 /// Role of an instruction in a possible polling loop.
@@ -36,8 +36,8 @@ enum PollingRole {
     /// Loads from the address in this register, or from a fixed one: a poll if the address is
     /// constant.
     Loads(Option<u8>),
-    /// Loads from local memory at the address in this register, or at a fixed one. What it loads from a
-    /// constant address is constant: a register that was spilled.
+    /// Loads from local memory at the address in this register, or at a fixed one. Its value is constant if the
+    /// address is: a spilled register.
     Reloads(Option<u8>),
     /// Has an effect.
     Works,
@@ -101,21 +101,24 @@ fn polling_role(instruction: &Instruction) -> PollingRole {
     }
 }
 
-/// Returns the lane registers that an instruction writes: the first and the number.
-fn written_registers(instruction: &Instruction) -> (u8, u8) {
+/// Returns the lane registers that an instruction writes, as the first and the number of up to two groups.
+fn written_registers(instruction: &Instruction) -> [(u8, u8); 2] {
+    let long = instruction.has("256");
     let count = match () {
-        () if instruction.has("128") => 4,
+        () if instruction.has("128") || long => 4,
         () if instruction.has("64") || instruction.has("WIDE") => 2,
         () => 1,
     };
-    let first = instruction
+    let mut registers = instruction
         .operands
         .iter()
-        .find_map(|operand| match operand {
-            Operand::Register(r) if !r.uniform && !r.is_zero() => Some(r.index),
+        .filter_map(|operand| match operand {
+            Operand::Register(r) if !r.uniform && !r.is_zero() => Some((r.index, count)),
             _ => None,
         });
-    first.map_or((0, 0), |first| (first, count))
+    let first = registers.next().unwrap_or_default();
+    let second = registers.next().filter(|_| long).unwrap_or_default();
+    [first, second]
 }
 
 impl Program {
@@ -140,7 +143,7 @@ impl Program {
         }
         let parts = code.iter().map(|decoded| match decoded {
             Ok(instruction) => (polling_role(instruction), written_registers(instruction)),
-            Err(_) => (PollingRole::Works, (0, 0)),
+            Err(_) => (PollingRole::Works, [(0, 0); 2]),
         });
         let mut program = Program {
             steps,
@@ -173,25 +176,31 @@ impl Program {
         let Some(parts) = self.parts.get(run.start as usize..run.end as usize) else {
             return false;
         };
-        let moves = |base: u8| {
-            let computed = parts
-                .iter()
-                .filter(|(part, _)| !matches!(part, PollingRole::Reloads(_)));
-            let mut writes = computed.map(|(_, written)| written);
+        let writes = |written: &[(u8, u8); 2], base: u8| {
             // Some addresses are register pairs.
-            writes.any(|(first, count)| {
-                (base..=base.saturating_add(1)).any(|r| r >= *first && r - first < *count)
+            (base..=base.saturating_add(1)).any(|r| {
+                let within = |(first, count): &(u8, u8)| r >= *first && r - first < *count;
+                written.iter().any(within)
             })
+        };
+        // Reloads from an address that no instruction of the loop writes.
+        let constant = |part: &PollingRole| match part {
+            PollingRole::Reloads(None) => true,
+            PollingRole::Reloads(Some(base)) => {
+                !parts.iter().any(|(_, written)| writes(written, *base))
+            }
+            _ => false,
+        };
+        let moves = |base: u8| {
+            let mut computed = parts.iter().filter(|(part, _)| !constant(part));
+            computed.any(|(_, written)| writes(written, base))
         };
         let mut asks = false;
         for (part, _) in parts {
             match part {
                 PollingRole::Works => return false,
-                PollingRole::Loads(Some(base)) | PollingRole::Reloads(Some(base))
-                    if moves(*base) =>
-                {
-                    return false;
-                }
+                PollingRole::Loads(Some(base)) if moves(*base) => return false,
+                PollingRole::Reloads(_) if !constant(part) => return false,
                 PollingRole::Reloads(_) => {}
                 PollingRole::Polls | PollingRole::Loads(_) => asks = true,
                 PollingRole::Neither => {}

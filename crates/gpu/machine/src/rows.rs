@@ -9,6 +9,7 @@ use gpu_arithmetic::layout;
 /// Bytes of an access to two groups of four registers.
 const PAIR_BYTES: u8 = 32;
 
+/// Refuses an address that is no multiple of the access.
 fn check_alignment(at: u64) -> Result<(), String> {
     match at.is_multiple_of(u64::from(PAIR_BYTES)) {
         true => Ok(()),
@@ -18,7 +19,7 @@ fn check_alignment(at: u64) -> Result<(), String> {
 
 /// Returns the words of 32 bytes whose bit is set: the half, the number of the register in the half, and the offset.
 /// Those of a half are in successive registers.
-fn wanted(words: u8) -> impl Iterator<Item = (usize, u8, u64)> {
+fn words_of(words: u8) -> impl Iterator<Item = (usize, u8, u64)> {
     let set = (0..8_u8).filter(move |n| words >> n & 1 == 1);
     set.map(move |n| {
         let half = if n < 4 { 0xf } else { 0xf0 };
@@ -45,7 +46,7 @@ impl Memory<'_> {
             check_alignment(at[lane])?;
         }
         let mut rows = Vec::with_capacity(8);
-        for (half, number, offset) in wanted(words) {
+        for (half, number, offset) in words_of(words) {
             let mut row: Row = [0; 32];
             for lane in lanes(mask) {
                 row[lane] = self.load(w, Window::Global, lane, at[lane] + offset, 4)?[0];
@@ -71,7 +72,7 @@ impl Memory<'_> {
         for lane in lanes(mask) {
             check_alignment(at[lane])?;
         }
-        for (half, number, offset) in wanted(u8::MAX) {
+        for (half, number, offset) in words_of(u8::MAX) {
             let row = w.registers.raw(source[half].from.nth(number));
             for lane in lanes(mask) {
                 let value = [row[lane], 0, 0, 0];

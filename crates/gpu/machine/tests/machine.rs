@@ -144,6 +144,23 @@ fn pairs_extremes_of_three_and_accesses_of_eight_words_end_with_the_same_bits_on
         let proof = both("b200", ptx, cubin, entry);
         assert!(matches!(proof, Proof::Same(_)), "{entry}: {proof:?}");
     }
+    let eights = Machine::load(cubin, "eights").unwrap();
+    let texts: Vec<String> = eights
+        .code()
+        .iter()
+        .flatten()
+        .map(|i| i.to_string())
+        .collect();
+    let long = |has: fn(&str) -> bool| texts.iter().any(|text| text.contains(".256") && has(text));
+    assert!(
+        long(|text| text.contains("LDG") && text.contains(", 0x")),
+        "{texts:?}"
+    );
+    assert!(
+        long(|text| text.contains("LDG") && !text.contains(", 0x")),
+        "{texts:?}"
+    );
+    assert!(long(|text| text.contains("STG")), "{texts:?}");
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn global(reader: &mut Reader, at: u8, by_descriptor: u8, width: Width) -> Optio
     described(reader, at, offset, by_descriptor, width)
 }
 
-/// Reads the same address with an offset of `bits` bits in sectors of 32 bytes. The bits behind it are a mask of words.
+/// Reads the same address with an offset of `bits` bits in sectors of 32 bytes. The bits after it are a mask of words.
 fn sectors(reader: &mut Reader, at: u8, bits: u8) -> Option<Operand> {
     let offset = reader.signed(40, bits) * 32;
     described(reader, at, offset, 76, Width::Wide)

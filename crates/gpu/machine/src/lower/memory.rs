@@ -105,7 +105,7 @@ fn width(i: &Instruction) -> (u8, bool) {
 }
 
 /// Returns the mask of the words that an access of 256 bits moves: all where it has none.
-fn words(i: &Instruction) -> u8 {
+fn moved_words(i: &Instruction) -> u8 {
     let mask = i.operands.iter().find_map(|operand| match operand {
         Operand::Immediate(mask) => Some(*mask as u8),
         _ => None,
@@ -128,7 +128,7 @@ fn load(i: &Instruction) -> Option<Access> {
         // The registers of the upper half come first.
         true => Kind::LoadPair {
             dest: [Dest::from_operand(i.operands.get(1)?)?, dest],
-            words: words(i),
+            words: moved_words(i),
         },
     };
     Some(Access {
@@ -149,7 +149,8 @@ fn store(i: &Instruction) -> Option<Access> {
     let source = sources.next()??;
     let kind = match i.has("256") {
         false => Kind::Store { source },
-        true if words(i) != u8::MAX => return None,
+        // PTX has no such store, so that the order of its registers is not known.
+        true if moved_words(i) != u8::MAX => return None,
         true => Kind::StorePair {
             source: [source, sources.next()??],
         },

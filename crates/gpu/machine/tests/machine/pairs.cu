@@ -79,8 +79,11 @@ extern "C" __global__ void eights(const u32* in, u32* out, int n) {
     asm volatile("ld.global.v8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];" : EIGHT(a) : "l"(in + 8 * i) : "memory");
     asm volatile("ld.global.L2::evict_last.v8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8 + 32];" : EIGHT(b) : "l"(in + 8 * i) : "memory");
     const double4_32a* quads = (const double4_32a*)in;
-    double4_32a quad = i % 3 ? quads[i] : make_double4_32a(1.0, 2.0, 3.0, 4.0);
-    a[0] += (u32)(__double_as_longlong(quad.y) >> 20) + (u32)__double_as_longlong(quad.w);
+    double4_32a quad = make_double4_32a(1.0, 2.0, 3.0, 4.0);
+    if (i % 3) quad = quads[i + 1];
+    u64 sum = __double_as_longlong(quad.x) * 3 + __double_as_longlong(quad.y) * 5 + __double_as_longlong(quad.z) * 7;
+    sum += __double_as_longlong(quad.w);
+    a[0] += (u32)sum + (u32)(sum >> 32);
     asm volatile("st.global.v8.b32 [%8], {%0, %1, %2, %3, %4, %5, %6, %7};" ::"r"(b[7] ^ a[0]), "r"(b[6] + a[1]), "r"(b[5] ^ a[2]),
                  "r"(b[4] - a[3]), "r"(b[3]), "r"(a[5]), "r"(b[1]), "r"(a[7] ^ b[0]), "l"(out + 8 * i) : "memory");
 }

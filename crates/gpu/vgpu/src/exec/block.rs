@@ -8,7 +8,7 @@ use super::step;
 use super::stop::{Halt, Stop};
 use super::stuck;
 use super::transfer::lanes;
-use super::warp::{State, Warp};
+use super::warp::{Path, State, Warp};
 use crate::counters::{Class, Counters};
 use crate::hazard::HazardKind;
 use crate::hazard::report::Location;
@@ -17,8 +17,8 @@ use ptx::skeleton::ADDRESSES;
 
 /// Warp instructions of a turn.
 const TURN_INSTRUCTIONS: u64 = 4096;
-/// Turns that a warp is left out of while another poll of its `mbarrier` can only fail.
-const MAX_SLEPT: u32 = 64;
+/// Successive turns that a warp is left out of while another poll of its `mbarrier` can only fail.
+const MAX_SKIPPED_TURNS: u32 = 64;
 /// Exhausted turns in a row after which lanes that wait for convergence continue alone.
 const MAX_LONG_TURNS: u32 = 16;
 
@@ -84,11 +84,11 @@ impl<'a> Block<'a> {
             // Taken before the turns: a warp that becomes ready in them is not stuck.
             let any_ready = self.warps.iter().any(|w| w.ready().is_some());
             let mut gave_way = false;
-            let others_run = self.random.is_none() && self.any_awake();
+            let others_run = self.random.is_none() && self.any_progress();
             for turn in 0..self.warps.len() {
                 let (index, length) = self.choose(turn);
-                if others_run && self.sleeps(index) {
-                    self.warps[index].slept += 1;
+                if others_run && self.poll_would_fail(index) {
+                    self.warps[index].skipped_turns += 1;
                     continue;
                 }
                 self.turn(index, length);
@@ -139,23 +139,25 @@ impl<'a> Block<'a> {
         ((bits >> 33) as usize % self.warps.len(), 1 + (bits & 0xff))
     }
 
-    fn any_awake(&self) -> bool {
-        (0..self.warps.len())
-            .any(|index| self.warps[index].ready().is_some() && !self.sleeps(index))
+    /// Reports whether a warp may do something new in its turn: beside warps that repeat themselves, those that poll
+    /// take part in each round, so that a deadlock is found as soon as without them.
+    fn any_progress(&self) -> bool {
+        let version = self.cta.version;
+        (0..self.warps.len()).any(|index| {
+            let w = &self.warps[index];
+            w.ready().is_some() && w.repeats_at != Some(version) && !self.poll_would_fail(index)
+        })
     }
 
     /// Reports whether a warp would poll an `mbarrier` in vain again. Its loop may read something else as
     /// well, so that it gets a turn now and then.
-    fn sleeps(&self, index: usize) -> bool {
+    fn poll_would_fail(&self, index: usize) -> bool {
         let w = &self.warps[index];
-        w.slept < MAX_SLEPT
-            && w.sleeps
-                .is_some_and(|(at, phase)| self.cta.mbarriers.still_in(at, phase))
-            && w.paths
-                .iter()
-                .filter(|path| matches!(path.state, State::Ready))
-                .count()
-                == 1
+        let ready = |path: &&Path| matches!(path.state, State::Ready);
+        w.skipped_turns < MAX_SKIPPED_TURNS
+            && w.failed_poll
+                .is_some_and(|poll| self.cta.mbarriers.would_fail(poll))
+            && w.paths.iter().filter(ready).count() == 1
     }
 
     /// Runs one warp for a turn.
@@ -163,7 +165,7 @@ impl<'a> Block<'a> {
         let w = &mut self.warps[index];
         let mut left = length;
         (self.cta.polled, self.cta.gave_way) = (false, false);
-        self.cta.polled_phase = None;
+        self.cta.failed_poll = None;
         while left > 0 {
             let Some(path) = w.ready() else { break };
             let used = step::run(&mut self.cta, w, path, left);
@@ -191,7 +193,8 @@ impl<'a> Block<'a> {
         // Each poll ends a turn early. The instructions of short turns are summed up, so that a
         // polling warp is checked for a deadlock as often as another one.
         let short = self.cta.polled || self.cta.gave_way;
-        (w.sleeps, w.slept) = (self.cta.polled_phase.filter(|_| self.cta.polled), 0);
+        w.failed_poll = self.cta.failed_poll.filter(|_| self.cta.polled);
+        w.skipped_turns = 0;
         if short {
             w.polling += length - left;
         }

@@ -12,7 +12,7 @@ use super::cluster_barrier::ClusterBarrier;
 use super::flights::Flights;
 use super::launch::{BlockOrder, Checks};
 use super::order::Thread;
-use super::phases::Mbarriers;
+use super::phases::{FailedPoll, Mbarriers};
 use super::placement::Placement;
 use super::printed::Printed;
 use super::registers::WarpRegisters;
@@ -312,8 +312,8 @@ pub(super) struct Cta<'a> {
     pub(super) running: usize,
     /// The running warp polled in vain with all its lanes: other warps run next.
     pub(super) polled: bool,
-    /// The `mbarrier` that it polled, and its phase then.
-    pub(super) polled_phase: Option<(u32, u64)>,
+    /// The poll of an `mbarrier` in vain behind which it jumps back.
+    pub(super) failed_poll: Option<FailedPoll>,
     /// By agent: the thread that issued its last copy, for messages.
     pub(super) issuers: [usize; AGENTS],
     /// The running warp gave way to others before an access that they may also make.
@@ -388,7 +388,7 @@ impl<'a> Cta<'a> {
             trace: context.traced.then(|| context.begin_traces(block)),
             running: 0,
             polled: false,
-            polled_phase: None,
+            failed_poll: None,
             issuers: [0; AGENTS],
             gave_way: false,
             clock: context.clock.wrapping_mul(16) + context.placement.clock(block),

@@ -2,7 +2,7 @@
 
 use super::access::Touch;
 use super::cta::Cta;
-use super::phases::{Arrival, Delivery, Flight, Mbarrier};
+use super::phases::{Arrival, Delivery, FailedPoll, Flight, Mbarrier};
 use super::stop::{Halt, Stop};
 use super::transfer::lanes;
 use super::warp::Warp;
@@ -39,7 +39,11 @@ impl Cta<'_> {
                 // In a random schedule the drawn turn lengths are kept.
                 let in_vain = w.regs.preds[*dest as usize] & mask == 0;
                 self.polled = in_vain && self.context.seed.is_none();
-                self.polled_phase = phase.filter(|_| in_vain).map(|phase| (first as u32, phase));
+                let poll = phase.map(|phase| FailedPoll {
+                    mbarrier: first as u32,
+                    phase,
+                });
+                self.failed_poll = poll.filter(|_| in_vain);
             }
             return;
         }

@@ -53,6 +53,14 @@ pub(super) struct Delivery {
     pub(super) commits: Option<u32>,
 }
 
+/// A poll that found a phase under way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FailedPoll {
+    /// Address of the object.
+    pub(super) mbarrier: u32,
+    pub(super) phase: u64,
+}
+
 /// The objects of a block in ascending order of address: few, and searched at every poll.
 #[derive(Debug, Default)]
 pub(super) struct Mbarriers(pub(super) Vec<(u32, Mbarrier)>);
@@ -67,12 +75,11 @@ impl Mbarriers {
         Some(&mut self.0[place].1)
     }
 
-    /// Reports whether a poll of an object would find the phase unchanged, and no copy in flight that it
-    /// would complete.
-    pub(super) fn still_in(&self, at: u32, phase: u64) -> bool {
-        self.find_slot(at).is_ok_and(|place| {
+    /// Reports whether a repeated poll would find the phase unchanged, and no copy in flight that it would complete.
+    pub(super) fn would_fail(&self, poll: FailedPoll) -> bool {
+        self.find_slot(poll.mbarrier).is_ok_and(|place| {
             let m = &self.0[place].1;
-            m.phase == phase && m.in_flight.iter().all(|f| f.delivered.is_some())
+            m.phase == poll.phase && m.in_flight.iter().all(|f| f.delivered.is_some())
         })
     }
 

@@ -448,13 +448,14 @@ impl WarpTrace {
     }
 }
 
-/// Counts the looked-up lines: an access of more than 128 bytes goes in halves or quarters of the
-/// warp, each of which looks up its own lines.
+/// Counts the looked-up lines: an access of more than 128 bytes goes in halves, quarters or eighths of
+/// the warp, each of which looks up its own lines.
 fn lookups(at: &[u64; 32], base: u64, mask: u32, bytes: u32) -> u8 {
     let lanes_at_once = match bytes {
         0..=4 => 32,
         5..=8 => 16,
-        _ => 8,
+        9..=16 => 8,
+        _ => 4,
     };
     let mut total = 0u8;
     for group in 0..32 / lanes_at_once {

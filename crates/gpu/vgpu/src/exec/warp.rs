@@ -3,6 +3,7 @@
 use super::calls::Saved;
 use super::cluster::Cluster;
 use super::cta::Context;
+use super::phases::FailedPoll;
 use super::placement::multiprocessor_numbers;
 use super::regs::Regs;
 use super::rounding::Coins;
@@ -84,10 +85,10 @@ pub(super) struct Warp {
     pub(super) products: Option<Box<super::wgmma::Products>>,
     /// Address of the `mbarrier` that it last polled in vain; `None` once a poll succeeded.
     pub(super) awaits: Option<u32>,
-    /// The `mbarrier` and its phase of the poll that ended its last turn.
-    pub(super) sleeps: Option<(u32, u64)>,
-    /// Turns since then in which another poll could only fail.
-    pub(super) slept: u32,
+    /// The poll that ended its last turn.
+    pub(super) failed_poll: Option<FailedPoll>,
+    /// Turns that it was left out of since then.
+    pub(super) skipped_turns: u32,
     /// It gave way before its next atomic access.
     pub(super) gave_way: bool,
     /// It read a value by an atomic or volatile access since it gave way last.
