@@ -3,7 +3,7 @@
 
 use crate::kernels::broken::{Fault, Subject};
 use crate::kernels::failures;
-use crate::program::{root, tuner};
+use crate::program::{ended, root, tuner};
 
 /// All swizzles and epilogues, 64 and 128 rows a product, one to three products a tile, one and two blocks.
 const PRODUCTS: [&str; 6] = [
@@ -42,7 +42,7 @@ fn the_cores_in_tensor_memory_are_right_and_free_of_hazards() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What both cores share.
+/// File that both cores share.
 const SHARED: &str = "tcgen05.cuh";
 
 /// Many small tiles: each persistent block has three, so that both sets of sums are used again.
@@ -172,9 +172,7 @@ fn producers_with_spilled_registers_do_not_change_the_scale_of_a_prediction() {
         .args(["predict", "attention_bf16", "--device", "vgpu:b200"])
         .args(["--problem", "mission", "--format", "json", "--configs"])
         .arg(&table);
-    let output = command.output().expect("tuner runs");
-    let rows: Vec<serde_json::Value> =
-        serde_json::from_slice(&output.stdout).expect("predictions are JSON");
+    let rows = ended(&mut command).rows();
     let times: Vec<f64> = rows
         .iter()
         .filter_map(|row| row["time_us"].as_f64())

@@ -190,6 +190,14 @@ pub(super) fn split(window: Window, at: u64) -> (Window, u64) {
     }
 }
 
+/// Refuses an address that is no multiple of the bytes of an access.
+pub(super) fn check_alignment(at: u64, bytes: u8) -> Result<(), String> {
+    if at.is_multiple_of(u64::from(bytes)) {
+        return Ok(());
+    }
+    Err(format!("address {at:#x} is not a multiple of {bytes}"))
+}
+
 impl Memory<'_> {
     /// Finds the allocation of `bytes` bytes from `at`; returns its index and the offset.
     #[inline]
@@ -212,9 +220,7 @@ impl Memory<'_> {
     /// Loads words of global memory, little endian; 1 and 2 bytes are in the first word.
     #[inline]
     pub(super) fn load_global(&mut self, at: u64, bytes: u8) -> Result<[u32; 4], String> {
-        if !at.is_multiple_of(u64::from(bytes)) {
-            return Err(format!("address {at:#x} is not a multiple of {bytes}"));
-        }
+        check_alignment(at, bytes)?;
         // A vector load may extend past the end of a buffer if the extra elements are unused.
         let (index, offset) = self.find(at, u64::from(bytes.min(4)))?;
         let words = self.global.words(index);
@@ -238,9 +244,7 @@ impl Memory<'_> {
         bytes: u8,
         value: [u32; 4],
     ) -> Result<(), String> {
-        if !at.is_multiple_of(u64::from(bytes)) {
-            return Err(format!("address {at:#x} is not a multiple of {bytes}"));
-        }
+        check_alignment(at, bytes)?;
         let (index, offset) = self.find(at, bytes.into())?;
         let words = self.global.words(index);
         let first = (offset / 4) as usize;
@@ -269,9 +273,7 @@ impl Memory<'_> {
     /// Loads bytes of shared or local memory.
     fn load_bytes(memory: &[u8], at: u64, bytes: u8) -> Result<[u32; 4], String> {
         let (first, count) = (at as usize, usize::from(bytes));
-        if !at.is_multiple_of(u64::from(bytes)) {
-            return Err(format!("address {at:#x} is not a multiple of {bytes}"));
-        }
+        check_alignment(at, bytes)?;
         let part = memory.get(first..first + count);
         let part = part.ok_or_else(|| format!("address {at:#x} is past the end"))?;
         let mut out = [0; 4];
@@ -286,9 +288,7 @@ impl Memory<'_> {
 
     fn store_bytes(memory: &mut [u8], at: u64, bytes: u8, value: [u32; 4]) -> Result<(), String> {
         let (first, count) = (at as usize, usize::from(bytes));
-        if !at.is_multiple_of(u64::from(bytes)) {
-            return Err(format!("address {at:#x} is not a multiple of {bytes}"));
-        }
+        check_alignment(at, bytes)?;
         let part = memory.get_mut(first..first + count);
         let part = part.ok_or_else(|| format!("address {at:#x} is past the end"))?;
         for (chunk, value) in part.chunks_mut(4).zip(value) {

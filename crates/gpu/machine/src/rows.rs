@@ -1,6 +1,6 @@
 //! Accesses of more than four registers a lane, and of rows of matrices.
 
-use super::memory::{Memory, Window, lanes};
+use super::memory::{Memory, Window, check_alignment, lanes};
 use super::registers::{Dest, Source};
 use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;
@@ -8,14 +8,6 @@ use gpu_arithmetic::layout;
 
 /// Bytes of an access to two groups of four registers.
 const PAIR_BYTES: u8 = 32;
-
-/// Refuses an address that is no multiple of the access.
-fn check_alignment(at: u64) -> Result<(), String> {
-    match at.is_multiple_of(u64::from(PAIR_BYTES)) {
-        true => Ok(()),
-        false => Err(format!("address {at:#x} is not a multiple of {PAIR_BYTES}")),
-    }
-}
 
 /// Returns the words of 32 bytes whose bit is set: the half, the number of the register in the half, and the offset.
 /// Those of a half are in successive registers.
@@ -42,9 +34,7 @@ impl Memory<'_> {
         words: u8,
         mask: u32,
     ) -> Result<(), String> {
-        for lane in lanes(mask) {
-            check_alignment(at[lane])?;
-        }
+        lanes(mask).try_for_each(|lane| check_alignment(at[lane], PAIR_BYTES))?;
         let mut rows = Vec::with_capacity(8);
         for (half, number, offset) in words_of(words) {
             let mut row: Row = [0; 32];
@@ -69,9 +59,7 @@ impl Memory<'_> {
         source: [Source; 2],
         mask: u32,
     ) -> Result<(), String> {
-        for lane in lanes(mask) {
-            check_alignment(at[lane])?;
-        }
+        lanes(mask).try_for_each(|lane| check_alignment(at[lane], PAIR_BYTES))?;
         for (half, number, offset) in words_of(u8::MAX) {
             let row = w.registers.raw(source[half].from.nth(number));
             for lane in lanes(mask) {

@@ -229,17 +229,11 @@ fn bytes(known: &Instruction) -> u8 {
     if !sized {
         return 4;
     }
-    let size = known.modifiers.iter().find_map(|m| match *m {
-        "2" if matrices => Some(8),
-        "4" if matrices => Some(16),
-        "U8" | "S8" => Some(1),
-        "U16" | "S16" => Some(2),
-        "64" => Some(8),
-        "128" => Some(16),
-        "256" => Some(32),
-        _ => None,
-    });
-    size.unwrap_or(4)
+    match () {
+        () if matrices && known.has("2") => 8,
+        () if matrices && known.has("4") => 16,
+        () => known.access_bytes(),
+    }
 }
 
 /// Returns the position of a constant with an immediate address.

@@ -218,6 +218,19 @@ impl Control {
 }
 
 impl Instruction {
+    /// Returns the bytes a lane of a load or a store by its modifiers: 4 where none names a width.
+    pub fn access_bytes(&self) -> u8 {
+        let named = self.modifiers.iter().find_map(|m| match *m {
+            "U8" | "S8" => Some(1),
+            "U16" | "S16" => Some(2),
+            "64" => Some(8),
+            "128" => Some(16),
+            "256" => Some(32),
+            _ => None,
+        });
+        named.unwrap_or(4)
+    }
+
     /// Returns true if the instruction has this modifier.
     pub fn has(&self, modifier: &str) -> bool {
         self.modifiers.contains(&modifier)

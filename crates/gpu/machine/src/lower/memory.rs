@@ -87,23 +87,6 @@ fn find_address(i: &Instruction, window: Window) -> Option<AddressOp> {
     None
 }
 
-/// Returns the bytes per lane and the signedness of a narrow value.
-fn width(i: &Instruction) -> (u8, bool) {
-    for modifier in &i.modifiers {
-        match *modifier {
-            "U8" => return (1, false),
-            "S8" => return (1, true),
-            "U16" => return (2, false),
-            "S16" => return (2, true),
-            "64" => return (8, false),
-            "128" => return (16, false),
-            "256" => return (32, false),
-            _ => {}
-        }
-    }
-    (4, false)
-}
-
 /// Returns the mask of the words that an access of 256 bits moves: all where it has none.
 fn moved_words(i: &Instruction) -> u8 {
     let mask = i.operands.iter().find_map(|operand| match operand {
@@ -114,7 +97,7 @@ fn moved_words(i: &Instruction) -> u8 {
 }
 
 fn load(i: &Instruction) -> Option<Access> {
-    let (bytes, signed) = width(i);
+    let signed = i.has("S8") || i.has("S16");
     let dest = i.operands.iter().find_map(Dest::from_operand)?;
     let asks = i
         .operands
@@ -133,13 +116,12 @@ fn load(i: &Instruction) -> Option<Access> {
     };
     Some(Access {
         at: find_address(i, window(i))?,
-        bytes,
+        bytes: i.access_bytes(),
         kind,
     })
 }
 
 fn store(i: &Instruction) -> Option<Access> {
-    let (bytes, _) = width(i);
     let mut sources = i
         .operands
         .iter()
@@ -157,7 +139,7 @@ fn store(i: &Instruction) -> Option<Access> {
     };
     Some(Access {
         at: find_address(i, window(i))?,
-        bytes,
+        bytes: i.access_bytes(),
         kind,
     })
 }
@@ -310,12 +292,11 @@ fn copy(i: &Instruction) -> Option<Copy> {
     let &[to, from] = found.as_slice() else {
         return None;
     };
-    let (bytes, _) = width(i);
     let last = i.operands.last().and_then(Pred::from_operand);
     Some(Copy {
         to: lower_address(to, Window::Shared)?,
         from: lower_address(from, Window::Global)?,
-        bytes,
+        bytes: i.access_bytes(),
         partial: i.has("ZFILL"),
         present: last.unwrap_or(Pred::ALWAYS),
     })

@@ -165,10 +165,12 @@ impl<'a> Block<'a> {
         let w = &mut self.warps[index];
         let mut left = length;
         (self.cta.polled, self.cta.gave_way) = (false, false);
-        self.cta.failed_poll = None;
         while left > 0 {
             let Some(path) = w.ready() else { break };
             let used = step::run(&mut self.cta, w, path, left);
+            // Only a path that is before its poll again repeats it.
+            let at = w.paths.get(path).map_or(u32::MAX, |path| path.pc);
+            w.failed_poll = self.cta.failed_poll.take().filter(|poll| at <= poll.pc);
             self.spent += used + self.cta.printed.take_cost();
             left = left.saturating_sub(used.max(1));
             // The turn ends, because `release` resumes the paths that a barrier let through.
@@ -193,7 +195,6 @@ impl<'a> Block<'a> {
         // Each poll ends a turn early. The instructions of short turns are summed up, so that a
         // polling warp is checked for a deadlock as often as another one.
         let short = self.cta.polled || self.cta.gave_way;
-        w.failed_poll = self.cta.failed_poll.filter(|_| self.cta.polled);
         w.skipped_turns = 0;
         if short {
             w.polling += length - left;

@@ -312,7 +312,7 @@ pub(super) struct Cta<'a> {
     pub(super) running: usize,
     /// The running warp polled in vain with all its lanes: other warps run next.
     pub(super) polled: bool,
-    /// The poll of an `mbarrier` in vain behind which it jumps back.
+    /// Its last poll of an `mbarrier` in vain with all its lanes.
     pub(super) failed_poll: Option<FailedPoll>,
     /// By agent: the thread that issued its last copy, for messages.
     pub(super) issuers: [usize; AGENTS],

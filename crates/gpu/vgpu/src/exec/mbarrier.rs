@@ -30,21 +30,22 @@ impl Cta<'_> {
             && lanes(mask).all(|lane| place(w, lane) == first)
             && self.touch_atomic_row(w, first, mask)
         {
-            let phase = self.mbarriers.get_mut(first as u32).map(|m| m.phase);
             for lane in lanes(mask) {
                 self.mbarrier_lane(w, first as u32, op, lane);
             }
-            self.deliver_after_poll(w, first as u32, op, mask);
             if let MbarOp::Wait { dest, .. } = op {
                 // In a random schedule the drawn turn lengths are kept.
                 let in_vain = w.regs.preds[*dest as usize] & mask == 0;
                 self.polled = in_vain && self.context.seed.is_none();
-                let poll = phase.map(|phase| FailedPoll {
+                let polled = self.polled;
+                let m = self.mbarriers.get_mut(first as u32).filter(|_| polled);
+                self.failed_poll = m.map(|m| FailedPoll {
                     mbarrier: first as u32,
-                    phase,
+                    phase: m.phase,
+                    pc: self.pc,
                 });
-                self.failed_poll = poll.filter(|_| in_vain);
             }
+            self.deliver_after_poll(w, first as u32, op, mask);
             return;
         }
         for lane in lanes(mask) {

@@ -59,6 +59,8 @@ pub(super) struct FailedPoll {
     /// Address of the object.
     pub(super) mbarrier: u32,
     pub(super) phase: u64,
+    /// The instruction.
+    pub(super) pc: u32,
 }
 
 /// The objects of a block in ascending order of address: few, and searched at every poll.

@@ -96,19 +96,15 @@ pub(super) fn run(cta: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u6
             Next::Continue => pc += 1,
             Next::Jump(to) => {
                 cta.close_run(pc + 1);
-                let back = to <= pc;
                 pc = to;
                 cta.open_run(pc);
                 if ran >= turn || cta.polled {
-                    // Only a jump back repeats the poll.
-                    cta.failed_poll = cta.failed_poll.filter(|_| back);
                     w.paths[path].pc = pc;
                     break;
                 }
             }
             Next::Stop => {
                 cta.close_run(pc + 1);
-                cta.failed_poll = None;
                 break;
             }
         }

@@ -179,7 +179,6 @@ impl Cta<'_> {
         let Some(first) = memory.allocate(columns, pc) else {
             // Another warp may free some.
             self.polled = self.context.seed.is_none();
-            self.failed_poll = None;
             return false;
         };
         let address = w.address(at, 0);

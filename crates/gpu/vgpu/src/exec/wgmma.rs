@@ -114,7 +114,6 @@ impl Cta<'_> {
         if until > completed && !self.flights.have_committed(peers, until) {
             // In a random schedule the drawn turn lengths are kept.
             self.polled = self.context.seed.is_none();
-            self.failed_poll = None;
             return false;
         }
         if until > completed {
