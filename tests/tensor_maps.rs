@@ -18,6 +18,24 @@ fn example() -> tempfile::TempDir {
     folder
 }
 
+/// A kernel that copies columns of pixels, with a search space, a program and a probe of its exports.
+fn columns() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (from, to) = (root().join("tests/tensor_maps"), folder.path());
+    std::fs::create_dir(to.join("columns")).expect("the folder is made");
+    for (file, place) in [
+        ("columns/kernel.cu", "columns/kernel.cu"),
+        ("columns/reference.cu", "columns/reference.cu"),
+        ("columns/space.yaml", "space.yaml"),
+        ("columns/main.cu", "main.cu"),
+        ("columns/probe.py", "probe.py"),
+        ("stub.py", "stub.py"),
+    ] {
+        std::fs::copy(from.join(file), to.join(place)).expect("the file is copied");
+    }
+    folder
+}
+
 fn check(mut tuner: Command, device: &str, config: &str) -> serde_json::Value {
     tuner.args([
         "check",
@@ -228,5 +246,65 @@ fn a_mistake_in_a_tensor_map_is_reported_with_its_place() {
             ended(tuner(folder.path()).args("check space.yaml --device vgpu:h100".split(' ')));
         assert!(ended.stderr.contains("space.yaml:"), "{}", ended.stderr);
         assert!(ended.stderr.contains(said), "{to}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn the_limits_of_an_im2col_map_are_told() {
+    let folder = columns();
+    let space = folder.path().join("space.yaml");
+    let row = on_virtual_gpu(folder.path(), "PIXELS=2048");
+    assert_eq!(row["verdict"], "launch_failed");
+    let detail = row["detail"].as_str().expect("a detail");
+    assert!(
+        detail.contains("the box has 2048 elements in dimension 1; 1 to 1024 are possible"),
+        "{detail}"
+    );
+    for (from, to, said) in [
+        (
+            "lower: [-1, -1]",
+            "lower: [-129, -1]",
+            "a corner at -129; -128 to 127 are possible with 2 spatial dimensions",
+        ),
+        (
+            "upper: [-1, -1]",
+            "upper: [-1, -9]",
+            "no pixel lies between the corners -1 and -9 of a dimension of 7",
+        ),
+        (
+            "lower: [-1, -1]",
+            "lower: [-1, 0.5]",
+            "`lower` of `x_map` is 0.5 on problem `odd`, but must be a whole number",
+        ),
+        (
+            "lower: [-1, -1]",
+            "lower: [-1]",
+            "the tensor of `x_map` has 4 dimensions, of 3 to 5",
+        ),
+        (
+            "lower: [-1, -1], upper:",
+            "upper :",
+            "and in `lower` and `upper` one coordinate for each dimension",
+        ),
+        (
+            "box: [PIXELS, 8]",
+            "box: [PIXELS, 8, 1, 1]",
+            "an im2col map has `box: [PIXELS, CHANNELS]`",
+        ),
+        (
+            "type: f32, role: input",
+            "type: f32, lower: [1], role: input",
+            "`lower` belongs to a tensor map, which `x` is not",
+        ),
+    ] {
+        replace(&space, from, to);
+        let check = "check space.yaml --device vgpu:h100 --config PIXELS=32";
+        let ended = ended(tuner(folder.path()).args(check.split(' ')));
+        assert!(
+            ended.code != 0 && ended.stderr.contains(said),
+            "{to}: {}",
+            ended.stderr
+        );
+        replace(&space, to, from);
     }
 }

@@ -53,6 +53,9 @@ pub(crate) struct MapSpec {
     pub(crate) boxes: Vec<u32>,
     /// 0, 32, 64 or 128.
     pub(crate) swizzle: u32,
+    /// Corners of an im2col map, width first.
+    pub(crate) lower: Vec<i32>,
+    pub(crate) upper: Vec<i32>,
 }
 
 #[derive(Debug, Clone)]
@@ -296,6 +299,8 @@ fn map(words: &[&str]) -> Result<ArgSpec, String> {
         match pair {
             ["box", value] => spec.boxes = list(value)?,
             ["swizzle", value] => spec.swizzle = number(value)? as u32,
+            ["lower", value] => spec.lower = list(value)?,
+            ["upper", value] => spec.upper = list(value)?,
             _ => return Err(format!("`map` does not know {pair:?}")),
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use sass_machine::{Machine, Proof};
 use vgpu::{
     Arch, Arg, BlockOrder, BufferId, Counters, End, GlobalMemory, Hazard, Launch, LaunchError,
-    LoadError, Module, Schedule, TensorElement, TensorMap, launch,
+    LoadError, Module, PixelBox, Schedule, TensorElement, TensorMap, launch,
 };
 
 use super::case::{ArgKind, Case, LaunchSpec, MapSpec, Role};
@@ -131,12 +131,16 @@ impl Stage {
             strides: strides.take(spec.sizes.len() - 1).collect(),
             sizes: spec.sizes.clone(),
             boxes: spec.boxes.clone(),
-            steps: vec![1; spec.boxes.len()],
+            steps: vec![1; spec.sizes.len()],
             interleave: 0,
             swizzle: (spec.swizzle / 32).next_power_of_two().trailing_zeros()
                 + u32::from(spec.swizzle > 0),
             promotion: 0,
             fills_nan: false,
+            pixels: (!spec.lower.is_empty()).then(|| PixelBox {
+                lower: spec.lower.clone(),
+                upper: spec.upper.clone(),
+            }),
         };
         map.check().expect("a map within the driver's limits");
         map

@@ -62,6 +62,25 @@ __device__ __forceinline__ u64 descriptor(const void* p, u64 leading, u64 stride
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), \
                  "r"(x), "r"(y), "r"(ADDRESS(from)) : "memory")
 
+// Columns of pixels, and rows of a matrix by their numbers.
+#define LOAD_COLUMN(to, map, w, h, n, right, down, bar)                                                              \
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, "    \
+                 "{0, %2, %3, %4}], [%5], {%6, %7};" ::"r"(ADDRESS(to)), "l"(&map), "r"(w), "r"(h), "r"(n),         \
+                 "r"(ADDRESS(&bar)), "h"((u16)(right)), "h"((u16)(down)) : "memory")
+
+#define STORE_COLUMN(from, map, w, h, n)                                                                             \
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group [%0, {0, %1, %2, %3}], "      \
+                 "[%4];" ::"l"(&map), "r"(w), "r"(h), "r"(n), "r"(ADDRESS(from)) : "memory")
+
+#define GATHER(to, map, x, a, b, c, d, bar)                                                                          \
+    asm volatile("cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%0], [%1, " \
+                 "{%2, %3, %4, %5, %6}], [%7];" ::"r"(ADDRESS(to)), "l"(&map), "r"(x), "r"(a), "r"(b), "r"(c),       \
+                 "r"(d), "r"(ADDRESS(&bar)) : "memory")
+
+#define SCATTER(from, map, x, a, b, c, d)                                                                            \
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%0, {%1, %2, %3, %4, %5}], " \
+                 "[%6];" ::"l"(&map), "r"(x), "r"(a), "r"(b), "r"(c), "r"(d), "r"(ADDRESS(from)) : "memory")
+
 #define STORE_COMMIT() asm volatile("cp.async.bulk.commit_group;" ::: "memory")
 #define STORE_WAIT() asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory")
 #define ARRIVE(bar) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ADDRESS(&bar)) : "memory")

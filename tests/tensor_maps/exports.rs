@@ -23,6 +23,7 @@ fn tuned_with(changes: &[[&str; 3]]) -> TempDir {
         ("swapped/space.yaml", "search_spaces/swapped.yaml"),
         ("swapped/main.cu", "main.cu"),
         ("swapped/probe.py", "probe.py"),
+        ("stub.py", "stub.py"),
     ];
     for (from, to) in files {
         let to = at.join(to);
@@ -263,4 +264,29 @@ fn a_launcher_of_gemm_f16_has_configurations_with_and_without_tensor_maps() {
     for (line, start) in lines.iter().zip(starts) {
         assert!(line.starts_with(start), "{lines:?}");
     }
+}
+
+/// A kernel that copies columns of pixels, tuned.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn an_im2col_map_is_tuned_exported_and_launched() {
+    let folder = super::columns();
+    let at = folder.path();
+    let run = done(
+        at,
+        "run space.yaml --device vgpu:h100 --db t.db --evals 3 --seed 1",
+    );
+    for said in ["us predicted", "compared whole", "verdicts ok 2"] {
+        assert!(run.stdout.contains(said), "{}", run.stdout);
+    }
+    let export = "export space.yaml --db t.db --allow-predicted";
+    done(at, &format!("{export} --launcher cpp -o columns_launch.h"));
+    build(at, Path::new("main.cu"));
+    assert_eq!(output(at, "COLUMNS_NVRTC", ""), ["right, 1008 elements"]);
+    done(
+        at,
+        &format!("{export} --torch --embed cubin:sm_90a -o package"),
+    );
+    let probe = "exec --device vgpu:h100 -- python3 probe.py package/columns_torch";
+    assert_eq!(done(at, probe).stdout, "0 wrong\n");
 }

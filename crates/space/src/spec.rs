@@ -221,6 +221,11 @@ pub struct MapText {
     pub boxes: Vec<Expr>,
     /// Steps between the elements of the box; empty for ones.
     pub steps: Vec<Expr>,
+    /// Of an im2col map, whose box has pixels and channels: the first coordinate of a filter's first pixel
+    /// in each spatial dimension; else empty.
+    pub lower: Vec<Expr>,
+    /// The last such coordinate less the last of the tensor.
+    pub upper: Vec<Expr>,
     /// Bytes in which chunks of 16 are permuted: 0, 32, 64 or 128.
     pub swizzle: Expr,
     /// Bytes of interleaved channels: 0, 16 or 32.
@@ -239,6 +244,8 @@ impl MapText {
             ("strides", &self.strides),
             ("box", &self.boxes),
             ("steps", &self.steps),
+            ("lower", &self.lower),
+            ("upper", &self.upper),
         ];
         let single = [
             ("swizzle", &self.swizzle),

@@ -2,7 +2,7 @@
 
 use super::bind::{BindError, Rest, extent, taken, unusable, whole};
 use super::{Expr, MapText};
-use gpu_tensor_map::{TensorElement, TensorMap};
+use gpu_tensor_map::{PixelBox, TensorElement, TensorMap};
 use tuner_core::element::Element;
 
 /// The key `element` of a map: types that no buffer has.
@@ -57,6 +57,7 @@ pub(super) fn encoded(name: &str, map: &MapText, rest: Rest<'_, '_>) -> Result<V
     };
     let (sizes, given) = (list(&map.shape)?, list(&map.strides)?);
     let (boxes, steps) = (list(&map.boxes)?, list(&map.steps)?);
+    let (lower, upper) = (corner(&map.lower, rest)?, corner(&map.upper, rest)?);
     let bytes = u64::from(map.element.bytes());
     let packed = sizes.iter().scan(1_u64, |stride, size| {
         *stride = stride.saturating_mul(*size);
@@ -90,12 +91,25 @@ pub(super) fn encoded(name: &str, map: &MapText, rest: Rest<'_, '_>) -> Result<V
         interleave: choice(rest, &[0, 16, 32], "0, 16 or 32")?,
         promotion: choice(rest, &[0, 64, 128, 256], "0, 64, 128 or 256")?,
         fills_nan: choice(rest, &[0, 1], "0 or 1")? == 1,
+        pixels: (!lower.is_empty()).then_some(PixelBox { lower, upper }),
     };
     found.check().map_err(|limit| BindError::TensorMap {
         name: name.to_owned(),
         limit,
     })?;
     Ok(found.encode().to_vec())
+}
+
+/// Returns the coordinates of a corner of an im2col map, innermost dimension first.
+fn corner(of: &[Expr], rest: Rest<'_, '_>) -> Result<Vec<i32>, BindError> {
+    let mut coordinates = Vec::with_capacity(of.len());
+    for _ in of {
+        let ((what, expr), value) = taken(rest)?;
+        let found = whole(value).and_then(|number| i32::try_from(number).ok());
+        coordinates.push(found.ok_or_else(|| unusable(what, expr, value, "a whole number"))?);
+    }
+    coordinates.reverse();
+    Ok(coordinates)
 }
 
 /// Returns the place of a number among those that are possible: the driver's number for it.

@@ -1,12 +1,12 @@
 //! Tensor maps. The encoding is the virtual GPU's.
 
-use std::ffi::{c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::driver;
 use crate::errors::{self, Code};
 use crate::memory::address_of;
 use crate::say::say_once;
-use crate::tensor_map::{MAX_RANK, TENSOR_MAP_BYTES, TensorElement, TensorMap};
+use crate::tensor_map::{MAX_RANK, PixelBox, TENSOR_MAP_BYTES, TensorElement, TensorMap};
 
 /// Alignment of a `CUtensorMap`, bytes.
 const MAP_ALIGNMENT: u64 = 64;
@@ -30,11 +30,15 @@ unsafe fn list<T: Copy>(from: *const T, length: usize) -> Result<Vec<T>, Code> {
 /// # Safety
 /// `to` is null or has room for a map.
 unsafe fn write(to: *mut c_void, map: &TensorMap) -> Result<(), Code> {
+    let name = match map.pixels {
+        None => "cuTensorMapEncodeTiled",
+        Some(_) => "cuTensorMapEncodeIm2col",
+    };
     if to.is_null() || !address_of(to).is_multiple_of(MAP_ALIGNMENT) {
         return Err(errors::INVALID_VALUE);
     }
     if let Err(error) = map.check() {
-        say_once(&format!("cuTensorMapEncodeTiled: {error}"));
+        say_once(&format!("{name}: {error}"));
         return Err(errors::INVALID_VALUE);
     }
     // SAFETY: the caller's promise.
@@ -43,6 +47,16 @@ unsafe fn write(to: *mut c_void, map: &TensorMap) -> Result<(), Code> {
             .write_unaligned(map.encode())
     };
     Ok(())
+}
+
+/// Returns the type of a tensor's elements; a packed type is not supported, and the program is told.
+fn element_of(number: c_uint, name: &str) -> Result<TensorElement, Code> {
+    TensorElement::from_number(number).ok_or_else(|| {
+        say_once(&format!(
+            "{name}: packed types of 4 and 6 bits are not supported"
+        ));
+        errors::NOT_SUPPORTED
+    })
 }
 
 driver! {
@@ -65,10 +79,7 @@ driver! {
         if rank == 0 || rank > MAX_RANK || fill > 1 {
             return Err(errors::INVALID_VALUE);
         }
-        let Some(element) = TensorElement::from_number(element) else {
-            say_once("cuTensorMapEncodeTiled: packed types of 4 and 6 bits are not supported");
-            return Err(errors::NOT_SUPPORTED);
-        };
+        let element = element_of(element, "cuTensorMapEncodeTiled")?;
         // SAFETY: the lists have one entry for each dimension, as the program promises.
         let encoded = unsafe {
             TensorMap {
@@ -82,6 +93,54 @@ driver! {
                 swizzle,
                 promotion,
                 fills_nan: fill == 1,
+                pixels: None,
+            }
+        };
+        // SAFETY: the map is the program's.
+        unsafe { write(map, &encoded) }
+    }
+
+    /// Encodes an im2col map of a tensor, or prints the limit that it breaks.
+    fn cuTensorMapEncodeIm2col(
+        map: *mut c_void,
+        element: c_uint,
+        rank: c_uint,
+        address: *mut c_void,
+        sizes: *const u64,
+        strides: *const u64,
+        lower: *const c_int,
+        upper: *const c_int,
+        channels: c_uint,
+        pixels: c_uint,
+        steps: *const c_uint,
+        interleave: c_uint,
+        swizzle: c_uint,
+        promotion: c_uint,
+        fill: c_uint,
+    ) {
+        let rank = rank as usize;
+        if !(3..=MAX_RANK).contains(&rank) || fill > 1 {
+            return Err(errors::INVALID_VALUE);
+        }
+        let element = element_of(element, "cuTensorMapEncodeIm2col")?;
+        // SAFETY: the lists have one entry for each dimension, those of the corners for each spatial one, as
+        // the program promises.
+        let encoded = unsafe {
+            TensorMap {
+                element,
+                address: address_of(address),
+                sizes: list(sizes, rank)?,
+                strides: list(strides, rank - 1)?,
+                boxes: vec![channels, pixels],
+                steps: list(steps, rank)?,
+                interleave,
+                swizzle,
+                promotion,
+                fills_nan: fill == 1,
+                pixels: Some(PixelBox {
+                    lower: list(lower, rank - 2)?,
+                    upper: list(upper, rank - 2)?,
+                }),
             }
         };
         // SAFETY: the map is the program's.

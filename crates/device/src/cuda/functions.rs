@@ -51,6 +51,25 @@ pub(super) type EncodeTiled = unsafe extern "C" fn(
     c_uint,
 ) -> u32;
 
+/// `cuTensorMapEncodeIm2col`, its enumerations as numbers.
+pub(super) type EncodeIm2col = unsafe extern "C" fn(
+    *mut sys::CUtensorMap,
+    c_uint,
+    u32,
+    *mut c_void,
+    *const u64,
+    *const u64,
+    *const c_int,
+    *const c_int,
+    u32,
+    u32,
+    *const u32,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
+) -> u32;
+
 /// `cuLaunchKernelEx`.
 pub(super) type LaunchEx = unsafe extern "C" fn(
     *const sys::CUlaunchConfig,
@@ -68,6 +87,7 @@ macro_rules! functions {
                 Option<unsafe extern "C" fn(CUfunction, usize, *mut usize, *mut usize) -> u32>,
             pub(super) cuFuncLoad: Option<unsafe extern "C" fn(CUfunction) -> u32>,
             pub(super) cuTensorMapEncodeTiled: Option<EncodeTiled>,
+            pub(super) cuTensorMapEncodeIm2col: Option<EncodeIm2col>,
             pub(super) cuLaunchKernelEx: Option<LaunchEx>,
         }
 
@@ -160,6 +180,10 @@ impl Functions {
                     cuTensorMapEncodeTiled: unsafe { library.get(b"cuTensorMapEncodeTiled\0") }
                         .ok()
                         .map(|symbol| *symbol),
+                    // SAFETY: as above.
+                    cuTensorMapEncodeIm2col: unsafe { library.get(b"cuTensorMapEncodeIm2col\0") }
+                        .ok()
+                        .map(|symbol| *symbol),
                     // SAFETY: as above; CUDA 11.8 and newer have it.
                     cuLaunchKernelEx: unsafe { library.get(b"cuLaunchKernelEx\0") }
                         .ok()
@@ -236,27 +260,44 @@ functions! {
 impl Functions {
     /// Encodes a tensor map.
     pub(super) fn encode(&self, map: &TensorMap) -> Answer<[u8; TENSOR_MAP_BYTES]> {
-        let name = "cuTensorMapEncodeTiled";
-        let encode = self.cuTensorMapEncodeTiled;
-        let encode = encode.ok_or_else(|| CudaError::new(name, code::NOT_SUPPORTED))?;
         let mut encoded = sys::CUtensorMap { opaque: [0; 16] };
-        // SAFETY: the lists have the map's rank, as `TensorMap::check` found, and outlive the call; the driver
-        // writes the map and does not read the tensor.
-        let answer = unsafe {
-            encode(
-                &raw mut encoded,
-                map.element as u32,
-                map.sizes.len() as u32,
-                map.address as *mut c_void,
-                map.sizes.as_ptr(),
-                map.strides.as_ptr(),
-                map.boxes.as_ptr(),
-                map.steps.as_ptr(),
-                map.interleave,
-                map.swizzle,
-                map.promotion,
-                u32::from(map.fills_nan),
-            )
+        let (to, tensor) = (&raw mut encoded, map.address as *mut c_void);
+        let (element, rank) = (map.element as u32, map.sizes.len() as u32);
+        let (sizes, strides, steps) =
+            (map.sizes.as_ptr(), map.strides.as_ptr(), map.steps.as_ptr());
+        let (interleave, swizzle, promotion) = (map.interleave, map.swizzle, map.promotion);
+        let fill = u32::from(map.fills_nan);
+        let missing = |name| CudaError::new(name, code::NOT_SUPPORTED);
+        let (name, answer) = match &map.pixels {
+            None => {
+                let name = "cuTensorMapEncodeTiled";
+                let encode = self.cuTensorMapEncodeTiled.ok_or_else(|| missing(name))?;
+                let boxes = map.boxes.as_ptr();
+                // SAFETY: the lists have the map's rank, as `TensorMap::check` found, and outlive the call; the
+                // driver writes the map and does not read the tensor.
+                let answer = unsafe {
+                    encode(
+                        to, element, rank, tensor, sizes, strides, boxes, steps, interleave,
+                        swizzle, promotion, fill,
+                    )
+                };
+                (name, answer)
+            }
+            Some(pixels) => {
+                let name = "cuTensorMapEncodeIm2col";
+                let encode = self.cuTensorMapEncodeIm2col.ok_or_else(|| missing(name))?;
+                let (lower, upper) = (pixels.lower.as_ptr(), pixels.upper.as_ptr());
+                let extent = |at: usize| map.boxes.get(at).copied().unwrap_or_default();
+                let (channels, column) = (extent(0), extent(1));
+                // SAFETY: as above; the corners have one coordinate for each spatial dimension.
+                let answer = unsafe {
+                    encode(
+                        to, element, rank, tensor, sizes, strides, lower, upper, channels, column,
+                        steps, interleave, swizzle, promotion, fill,
+                    )
+                };
+                (name, answer)
+            }
         };
         if answer != 0 {
             return Err(CudaError::new(name, answer));

@@ -324,8 +324,10 @@ pub fn reference_hash(kernel: &Kernel) -> ContentHash {
         .filter(composed)
         .chain(&spec.variables)
     {
-        // Stored identities are older than this field, which decides no result.
-        texts.push(format!("{argument:?}").replace(", any_type: false", ""));
+        // Stored identities are older than these fields: the first decides no result, the others are
+        // those of im2col maps.
+        let text = format!("{argument:?}").replace(", any_type: false", "");
+        texts.push(text.replace(", lower: [], upper: []", ""));
     }
     let launched = |launch: &Launch| {
         let extents = launch.grid.iter().chain(&launch.block).map(Expr::text);

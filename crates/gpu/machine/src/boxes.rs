@@ -5,7 +5,7 @@ use super::registers::{Origin, Source};
 use super::warp::Warp;
 use gpu_arithmetic::atomic::{AtomOp, apply};
 use std::ops::Range;
-use vgpu::tensor_box::{Chunk, TensorBox};
+use vgpu::tensor_box::{Chunk, CopyMode, TensorBox};
 use vgpu::{TENSOR_MAP_BYTES, TensorMap};
 
 /// Direction of a copy, with the operation of a reduction.
@@ -21,13 +21,42 @@ pub(super) enum Direction {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BoxCopy {
     pub(super) direction: Direction,
+    pub(super) mode: BoxMode,
     pub(super) dimensions: u8,
     /// First of the uniform registers with the shared address, the barrier's (of loads) and the coordinates.
     pub(super) place: u8,
     /// First of the two uniform registers with the address of the tensor map.
     pub(super) map: u8,
-    /// Register with the mask of the blocks of the cluster that receive the box.
-    pub(super) blocks: Option<Source>,
+    /// Register with the mask of the blocks of the cluster that receive the box, in its high half, and the
+    /// offsets of an im2col load in its low half.
+    pub(super) extra: Option<Source>,
+    /// The register's mask counts.
+    pub(super) multicast: bool,
+}
+
+/// Elements that a copy moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BoxMode {
+    Tile,
+    Im2col,
+    Rows,
+}
+
+/// Returns the mode of a copy; `packed` has the offsets of a load.
+fn copy_mode(copy: &BoxCopy, packed: Option<u32>) -> CopyMode {
+    match copy.mode {
+        BoxMode::Tile => CopyMode::Tile,
+        BoxMode::Rows => CopyMode::Rows,
+        BoxMode::Im2col => {
+            let rank = usize::from(copy.dimensions);
+            let bits = CopyMode::offset_bits(rank);
+            let offset = |packed: u32, n: u32| packed >> (bits * n) & ((1 << bits) - 1);
+            let offsets = packed.map(|packed| {
+                (0..u32::from(copy.dimensions).saturating_sub(2)).map(move |n| offset(packed, n))
+            });
+            CopyMode::Im2col(offsets.into_iter().flatten().collect())
+        }
+    }
 }
 
 impl Memory<'_> {
@@ -37,9 +66,13 @@ impl Memory<'_> {
         let map = self.tensor_map(w, copy.map)?;
         let loads = copy.direction == Direction::Load;
         let first = if loads { 2 } else { 1 };
-        let corner = (first..first + copy.dimensions).map(|n| i64::from(u(w, n) as i32));
+        let extra = copy.extra.map(|extra| w.registers.raw(extra.from)[0]);
+        let mode = copy_mode(copy, extra.filter(|_| loads));
+        let coordinates = mode.coordinates(copy.dimensions.into()) as u8;
+        let corner = (first..first + coordinates).map(|n| i64::from(u(w, n) as i32));
         let place = TensorBox {
             map: &map,
+            mode,
             corner: corner.collect(),
             shared: u(w, 0),
         };
@@ -53,10 +86,7 @@ impl Memory<'_> {
             }
             return Ok(());
         }
-        // The mask of the blocks is in the high half.
-        let blocks = copy
-            .blocks
-            .map(|blocks| w.registers.raw(blocks.from)[0] >> 16);
+        let blocks = extra.filter(|_| copy.multicast).map(|extra| extra >> 16);
         let mut place = place;
         for (shared, barrier) in self.receivers(u(w, 0).into(), u(w, 1).into(), blocks) {
             place.shared = shared as u32;

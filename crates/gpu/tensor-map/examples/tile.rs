@@ -15,6 +15,7 @@ fn main() {
         swizzle: 3,
         promotion: 0,
         fills_nan: false,
+        pixels: None,
     };
     println!("{:?}", map.check());
     map.boxes[0] = 128;

@@ -2,7 +2,8 @@
 //!
 //! This file stands alone: the client side of the virtual CUDA device includes it as a module.
 //!
-//! The driver's encoding is secret; this one holds the arguments of `cuTensorMapEncodeTiled` as they are.
+//! The driver's encoding is secret; this one holds the arguments of `cuTensorMapEncodeTiled` and
+//! `cuTensorMapEncodeIm2col` as they are.
 //! The limits are those of its documentation (CUDA driver interface, tensor map object management).
 
 use std::fmt;
@@ -12,6 +13,12 @@ pub const TENSOR_MAP_BYTES: usize = 128;
 
 /// Dimensions of a tensor at most.
 pub const MAX_RANK: usize = 5;
+
+/// Pixels of a column at most.
+const MAX_PIXELS: u32 = 1024;
+
+/// Bounds of the coordinates of a corner with one, two and three spatial dimensions.
+const CORNER_LIMITS: [i32; 3] = [1 << 15, 1 << 7, 1 << 4];
 
 const MAGIC: &[u8; 4] = b"TMAP";
 
@@ -80,6 +87,16 @@ impl TensorElement {
     }
 }
 
+/// Corners of the box in which the first pixels of filters lie (`cuTensorMapEncodeIm2col`). One entry for
+/// each spatial dimension (width, height, depth).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PixelBox {
+    /// First coordinate.
+    pub lower: Vec<i32>,
+    /// Last coordinate less the last of the tensor.
+    pub upper: Vec<i32>,
+}
+
 /// A tensor in global memory and the box of it that one copy moves. Lists begin with the innermost
 /// dimension and have one entry for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +109,7 @@ pub struct TensorMap {
     pub sizes: Vec<u64>,
     /// Bytes from one index to the next of each dimension but the innermost.
     pub strides: Vec<u64>,
-    /// Elements of the box in each dimension.
+    /// Elements of the box in each dimension; channels of a pixel and pixels of a column of an im2col map.
     pub boxes: Vec<u32>,
     /// Steps between the elements of the box in each dimension.
     pub steps: Vec<u32>,
@@ -104,6 +121,8 @@ pub struct TensorMap {
     pub promotion: u32,
     /// Elements outside the tensor are NaN instead of zero.
     pub fills_nan: bool,
+    /// Of an im2col map, whose dimensions are channels, one to three spatial ones and images.
+    pub pixels: Option<PixelBox>,
 }
 
 /// A limit that a tensor map breaks.
@@ -154,16 +173,20 @@ impl TensorMap {
     fn check_form(&self) -> Result<(), TensorMapError> {
         let fail = |text: String| Err(TensorMapError(text));
         let rank = self.sizes.len();
-        let least = if self.interleave == 0 { 1 } else { 3 };
+        let least = match self.interleave == 0 && self.pixels.is_none() {
+            true => 1,
+            false => 3,
+        };
         if rank < least || rank > MAX_RANK {
             return fail(format!(
                 "a tensor of {rank} dimensions; {least} to {MAX_RANK} are possible"
             ));
         }
-        let lengths = [self.strides.len() + 1, self.boxes.len(), self.steps.len()];
-        if lengths.iter().any(|length| *length != rank) {
+        let extents = if self.pixels.is_some() { 2 } else { rank };
+        if self.strides.len() + 1 != rank || self.steps.len() != rank || self.boxes.len() != extents
+        {
             return fail(format!(
-                "a tensor of {rank} dimensions needs {rank} sizes of the box and {} strides",
+                "a tensor of {rank} dimensions needs {extents} sizes of the box and {} strides",
                 rank - 1
             ));
         }
@@ -182,11 +205,18 @@ impl TensorMap {
     fn check_box(&self) -> Result<(), TensorMapError> {
         let fail = |text: String| Err(TensorMapError(text));
         for (dimension, size) in self.boxes.iter().enumerate() {
-            if *size == 0 || *size > 256 {
+            let most = match (dimension, &self.pixels) {
+                (1, Some(_)) => MAX_PIXELS,
+                _ => 256,
+            };
+            if *size == 0 || *size > most {
                 return fail(format!(
-                    "the box has {size} elements in dimension {dimension}; 1 to 256 are possible"
+                    "the box has {size} elements in dimension {dimension}; 1 to {most} are possible"
                 ));
             }
+        }
+        if let Some(pixels) = &self.pixels {
+            self.check_pixels(pixels)?;
         }
         if let Some(step) = self.steps.iter().find(|step| !(1..=8).contains(*step)) {
             return fail(format!("an element stride of {step}; 1 to 8 are possible"));
@@ -203,6 +233,35 @@ impl TensorMap {
                 "the innermost dimension of the box has {inner} bytes; a swizzle of {span} bytes allows \
                  {span}"
             ));
+        }
+        Ok(())
+    }
+
+    /// Checks the corners of an im2col map: their ranges, and that a pixel lies between them.
+    fn check_pixels(&self, pixels: &PixelBox) -> Result<(), TensorMapError> {
+        let fail = |text: String| Err(TensorMapError(text));
+        let spatial = self.sizes.len() - 2;
+        if pixels.lower.len() != spatial || pixels.upper.len() != spatial {
+            return fail(format!(
+                "{spatial} spatial dimensions need {spatial} coordinates of each corner"
+            ));
+        }
+        let most = CORNER_LIMITS[spatial - 1];
+        let corners = pixels.lower.iter().zip(&pixels.upper);
+        for ((lower, upper), size) in corners.zip(self.sizes.iter().skip(1)) {
+            for corner in [*lower, *upper] {
+                if !(-most..most).contains(&corner) {
+                    return fail(format!(
+                        "a corner at {corner}; -{most} to {} are possible with {spatial} spatial dimensions",
+                        most - 1
+                    ));
+                }
+            }
+            if i64::from(*lower) > *size as i64 - 1 + i64::from(*upper) {
+                return fail(format!(
+                    "no pixel lies between the corners {lower} and {upper} of a dimension of {size}"
+                ));
+            }
         }
         Ok(())
     }
@@ -238,9 +297,15 @@ impl TensorMap {
         for stride in &self.strides {
             bytes.extend(stride.to_le_bytes());
         }
-        for (size, step) in self.boxes.iter().zip(&self.steps) {
+        // An im2col map has fewer extents than dimensions.
+        let sizes = self.boxes.iter().chain(std::iter::repeat(&0));
+        for (size, step) in sizes.zip(&self.steps) {
             bytes.extend((*size as u16).to_le_bytes());
             bytes.push(*step as u8);
+        }
+        bytes.push(u8::from(self.pixels.is_some()));
+        for corners in self.pixels.iter().flat_map(|p| [&p.lower, &p.upper]) {
+            bytes.extend(corners.iter().flat_map(|at| (*at as i16).to_le_bytes()));
         }
         let mut out = [0; TENSOR_MAP_BYTES];
         for (to, from) in out.iter_mut().zip(bytes) {
@@ -278,6 +343,7 @@ impl TensorMap {
             swizzle,
             promotion,
             fills_nan,
+            pixels: None,
         };
         for _ in 0..rank {
             map.sizes.push(take(4)? + 1);
@@ -288,6 +354,20 @@ impl TensorMap {
         for _ in 0..rank {
             map.boxes.push(take(2)? as u32);
             map.steps.push(take(1)? as u32);
+        }
+        if take(1)? == 1 {
+            let spatial = rank.checked_sub(2)?;
+            map.boxes.truncate(2);
+            let mut corner = || {
+                (0..spatial)
+                    .map(|_| Some(i32::from(take(2)? as i16)))
+                    .collect()
+            };
+            let (lower, upper): (Option<_>, Option<_>) = (corner(), corner());
+            map.pixels = Some(PixelBox {
+                lower: lower?,
+                upper: upper?,
+            });
         }
         Some(map)
     }
@@ -309,12 +389,29 @@ mod tests {
             swizzle: 3,
             promotion: 2,
             fills_nan: true,
+            pixels: None,
+        }
+    }
+
+    fn columns() -> TensorMap {
+        TensorMap {
+            sizes: vec![64, 9, 14, 64],
+            strides: vec![128, 1152, 16128],
+            boxes: vec![8, 1024],
+            steps: vec![1, 2, 2, 1],
+            pixels: Some(PixelBox {
+                lower: vec![-1, -128],
+                upper: vec![-2, 127],
+            }),
+            ..map()
         }
     }
 
     #[test]
     fn a_map_is_decoded_as_it_was_encoded() {
-        assert_eq!(TensorMap::decode(&map().encode()), Some(map()));
+        for map in [map(), columns()] {
+            assert_eq!(TensorMap::decode(&map.encode()), Some(map));
+        }
         assert_eq!(TensorMap::decode(&[0; TENSOR_MAP_BYTES]), None);
     }
 
@@ -344,6 +441,31 @@ mod tests {
         map().check().unwrap();
         for (number, (change, wanted)) in cases.into_iter().enumerate() {
             let mut broken = map();
+            change(&mut broken);
+            let said = broken.check().unwrap_err().to_string();
+            assert!(said.contains(wanted), "{number}: {said}");
+        }
+    }
+
+    #[test]
+    fn every_limit_of_an_im2col_map_is_checked() {
+        type Break = fn(&mut TensorMap);
+        fn pixels(map: &mut TensorMap) -> &mut PixelBox {
+            map.pixels.as_mut().unwrap()
+        }
+        let cases: [(Break, &str); 8] = [
+            (|m| m.boxes[1] = 1025, "1 to 1024"),
+            (|m| m.boxes[0] = 257, "1 to 256"),
+            (|m| m.boxes.push(1), "needs 2 sizes"),
+            (|m| m.sizes.truncate(2), "3 to 5"),
+            (|m| pixels(m).lower[0] = -129, "-128 to 127"),
+            (|m| pixels(m).upper[1] = 128, "-128 to 127"),
+            (|m| pixels(m).upper[0] = -10, "no pixel"),
+            (|m| pixels(m).lower.truncate(1), "2 coordinates"),
+        ];
+        columns().check().unwrap();
+        for (number, (change, wanted)) in cases.into_iter().enumerate() {
+            let mut broken = columns();
             change(&mut broken);
             let said = broken.check().unwrap_err().to_string();
             assert!(said.contains(wanted), "{number}: {said}");

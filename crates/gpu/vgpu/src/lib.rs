@@ -33,7 +33,9 @@ pub use exec::rounding::Rounding;
 pub use exec::shadow_values::FloatFormat;
 pub use exec::stop::{Assertion, Stop};
 pub use exec::watch::{BlockAccesses, BufferRange, StridedRange, Watch};
-pub use gpu_tensor_map::{MAX_RANK, TENSOR_MAP_BYTES, TensorElement, TensorMap, TensorMapError};
+pub use gpu_tensor_map::{
+    MAX_RANK, PixelBox, TENSOR_MAP_BYTES, TensorElement, TensorMap, TensorMapError,
+};
 pub use hazard::{
     CodeLine, Hazard, HazardAccess, HazardAllocation, HazardConflict, HazardKey, HazardKind,
     SourceLine, Space,

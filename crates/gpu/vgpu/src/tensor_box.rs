@@ -13,11 +13,49 @@ const BOX_ALIGNMENT: u32 = 128;
 const NAN_16: u64 = 0x7fff;
 const NAN_32: u64 = 0x7fff_ffff;
 
+/// The elements that a copy moves (PTX ISA, 5.5.3 to 5.5.5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CopyMode {
+    /// The box of the map.
+    Tile,
+    /// A column of pixels, each displaced by these offsets, width first. Stores have none.
+    Im2col(Vec<u32>),
+    /// Four rows of a matrix, whose numbers follow the coordinate of the first column.
+    Rows,
+}
+
+/// Rows of `tile::gather4` and `tile::scatter4`.
+const GATHERED_ROWS: u32 = 4;
+
+impl CopyMode {
+    /// Returns the number of coordinates in a tensor of so many dimensions.
+    #[must_use]
+    pub fn coordinates(&self, rank: usize) -> usize {
+        match self {
+            Self::Rows => 1 + GATHERED_ROWS as usize,
+            _ => rank,
+        }
+    }
+
+    /// Returns the bits of each offset of an im2col copy in a tensor of so many dimensions: machine code
+    /// packs all in 16 bits.
+    #[must_use]
+    pub fn offset_bits(rank: usize) -> u32 {
+        match rank {
+            3 => 16,
+            4 => 8,
+            _ => 5,
+        }
+    }
+}
+
 /// The box that one copy moves.
 #[derive(Debug, Clone)]
 pub struct TensorBox<'m> {
     /// The tensor.
     pub map: &'m TensorMap,
+    /// The elements of it.
+    pub mode: CopyMode,
     /// Coordinates of the first element, innermost first.
     pub corner: Vec<i64>,
     /// Byte offset in shared memory.
@@ -55,10 +93,13 @@ impl TensorBox<'_> {
             ));
         }
         let (rank, have) = (self.map.sizes.len(), self.corner.len());
-        if rank != have {
+        if self.mode.coordinates(rank) != have {
             return Some(format!(
                 "{have} coordinates in a tensor of {rank} dimensions"
             ));
+        }
+        if let Some(problem) = self.mode_problem(rank) {
+            return Some(problem.to_owned());
         }
         if self.map.interleave != 0 || self.swizzle().is_none() {
             return Some(
@@ -66,6 +107,26 @@ impl TensorBox<'_> {
             );
         }
         None
+    }
+
+    /// Returns why the map does not fit the mode of the copy.
+    fn mode_problem(&self, rank: usize) -> Option<&'static str> {
+        let column = self.map.pixels.is_some();
+        match &self.mode {
+            CopyMode::Im2col(_) if !column => {
+                Some("an im2col copy with a tensor map of tiles (`cuTensorMapEncodeTiled`)")
+            }
+            CopyMode::Im2col(offsets) if !offsets.is_empty() && offsets.len() + 2 != rank => {
+                Some("an im2col copy needs one offset for each spatial dimension")
+            }
+            CopyMode::Tile | CopyMode::Rows if column => {
+                Some("a copy of tiles with an im2col tensor map (`cuTensorMapEncodeIm2col`)")
+            }
+            CopyMode::Rows if rank != 2 || self.map.boxes.get(1) != Some(&1) => {
+                Some("four rows are copied with a map of a matrix whose box has one row")
+            }
+            _ => None,
+        }
     }
 
     /// Reports whether the box has the alignment that the ISA demands.
@@ -85,6 +146,21 @@ impl TensorBox<'_> {
 
     /// Returns the counts of elements in each dimension.
     fn counts(&self) -> Vec<u32> {
+        match self.mode {
+            CopyMode::Tile => {}
+            // A column has as many pixels whatever the steps are.
+            CopyMode::Im2col(_) => return self.map.boxes.clone(),
+            CopyMode::Rows => {
+                return self
+                    .map
+                    .boxes
+                    .iter()
+                    .take(1)
+                    .copied()
+                    .chain([GATHERED_ROWS])
+                    .collect();
+            }
+        }
         let sizes = self.map.boxes.iter().zip(&self.map.steps).enumerate();
         // The innermost dimension has no step.
         let count = |(dimension, (size, step)): (usize, (&u32, &u32))| match dimension {
@@ -134,8 +210,15 @@ impl TensorBox<'_> {
         let rows: u32 = counts.iter().skip(1).product();
         let swizzle = self.swizzle().unwrap_or(Swizzle::None);
         let each = CHUNK_BYTES / width;
-        (0..rows).flat_map(move |row| {
-            let (start, inside) = self.row(row, &counts);
+        let starts: Vec<(u64, bool)> = match &self.mode {
+            CopyMode::Tile => (0..rows).map(|row| self.row(row, &counts)).collect(),
+            CopyMode::Im2col(offsets) => self.pixels(rows, offsets),
+            CopyMode::Rows => {
+                let outer = |row: &i64| self.start(&[*row]);
+                self.corner.iter().skip(1).map(outer).collect()
+            }
+        };
+        (0..).zip(starts).flat_map(move |(row, (start, inside))| {
             let line = self.shared + row * inner * width;
             let first = self.corner.first().copied().unwrap_or_default();
             let size = self.map.sizes.first().copied().unwrap_or_default() as i64;
@@ -159,15 +242,56 @@ impl TensorBox<'_> {
     /// Returns the address of the element with the innermost coordinate 0 in a row of the box, and whether
     /// the row lies inside the tensor.
     fn row(&self, row: u32, counts: &[u32]) -> (u64, bool) {
-        let map = self.map;
-        let (mut rest, mut at, mut inside) = (row, map.address, true);
-        let outer = counts.iter().zip(&map.steps).zip(&self.corner);
-        let outer = outer.zip(&map.sizes).skip(1).zip(&map.strides);
-        for ((((count, step), corner), size), stride) in outer {
+        let mut rest = row;
+        let outer = counts.iter().zip(&self.map.steps).zip(&self.corner);
+        let places = outer.skip(1).map(|((count, step), corner)| {
             let place = corner + i64::from(rest % count) * i64::from(*step);
             rest /= count;
-            inside &= place >= 0 && (place as u64) < *size;
-            at = at.wrapping_add((place as u64).wrapping_mul(*stride));
+            place
+        });
+        self.start(&places.collect::<Vec<i64>>())
+    }
+
+    /// Returns the same for the pixels of a column. The first pixel is the corner; the others follow along
+    /// the width, and along the next dimension where one would leave the box of the map.
+    fn pixels(&self, count: u32, offsets: &[u32]) -> Vec<(u64, bool)> {
+        let Some(pixels) = &self.map.pixels else {
+            return Vec::new();
+        };
+        let mut place: Vec<i64> = self.corner.iter().skip(1).copied().collect();
+        let mut column = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let mut displaced = place.clone();
+            for (at, offset) in displaced.iter_mut().zip(offsets) {
+                *at += i64::from(*offset);
+            }
+            column.push(self.start(&displaced));
+            let corners = pixels.lower.iter().zip(&pixels.upper);
+            let sizes = self.map.sizes.iter().zip(&self.map.steps).skip(1);
+            let mut carry = true;
+            for ((at, (lower, upper)), (size, step)) in place.iter_mut().zip(corners).zip(sizes) {
+                *at += i64::from(*step);
+                carry = *at > *size as i64 - 1 + i64::from(*upper);
+                if !carry {
+                    break;
+                }
+                *at = i64::from(*lower);
+            }
+            if let (true, Some(image)) = (carry, place.last_mut()) {
+                *image += 1;
+            }
+        }
+        column
+    }
+
+    /// Returns the address of the element with the innermost coordinate 0 at the other coordinates, and
+    /// whether they lie inside the tensor.
+    fn start(&self, outer: &[i64]) -> (u64, bool) {
+        let (mut at, mut inside) = (self.map.address, true);
+        let sizes = self.map.sizes.iter().skip(1);
+        for ((place, size), stride) in outer.iter().zip(sizes).zip(&self.map.strides) {
+            inside &= *place >= 0 && (*place as u64) < *size;
+            at = at.wrapping_add((*place as u64).wrapping_mul(*stride));
         }
         (at, inside)
     }
@@ -189,6 +313,7 @@ mod tests {
             swizzle,
             promotion: 0,
             fills_nan: false,
+            pixels: None,
         }
     }
 
@@ -197,6 +322,7 @@ mod tests {
         let map = map(0);
         let copy = TensorBox {
             map: &map,
+            mode: CopyMode::Tile,
             corner: vec![-4, 8],
             shared: 256,
         };
@@ -222,10 +348,118 @@ mod tests {
         let map = map(3);
         let copy = TensorBox {
             map: &map,
+            mode: CopyMode::Tile,
             corner: vec![0, 0],
             shared: 1024,
         };
         let second: Vec<u32> = copy.chunks().skip(8).take(2).map(|c| c.shared).collect();
         assert_eq!(second, [1024 + 128 + 16, 1024 + 128]);
+    }
+
+    /// Images of 8 channels, 5 pixels wide and 4 high, and filters of 3 x 3 with padding of one.
+    fn columns() -> TensorMap {
+        TensorMap {
+            sizes: vec![8, 5, 4, 2],
+            strides: vec![16, 80, 320],
+            boxes: vec![8, 12],
+            steps: vec![1, 1, 2, 1],
+            pixels: Some(gpu_tensor_map::PixelBox {
+                lower: vec![-1, -1],
+                upper: vec![-1, -1],
+            }),
+            ..map(0)
+        }
+    }
+
+    #[test]
+    fn a_column_goes_through_the_box_of_the_corners() {
+        let map = columns();
+        map.check().unwrap();
+        let copy = TensorBox {
+            map: &map,
+            mode: CopyMode::Im2col(vec![1, 2]),
+            corner: vec![0, 2, 1, 0],
+            shared: 128,
+        };
+        assert_eq!(copy.problem(), None);
+        assert_eq!(copy.bytes(), 12 * 16);
+        let found: Vec<Option<u64>> = copy
+            .chunks()
+            .map(|c| (!c.inside.is_empty()).then_some(c.global - 4096))
+            .collect();
+        // Width from -1 to 3, height -1 and 1 in steps of two; then the next image.
+        let mut wanted = Vec::new();
+        for (width, height, image) in [(2, 1, 0), (3, 1, 0)].into_iter().chain(
+            [-1, 1]
+                .into_iter()
+                .flat_map(|h| (-1..4).map(move |w| (w, h, 1))),
+        ) {
+            let (w, h): (i64, i64) = (width + 1, height + 2);
+            let inside = (0..5).contains(&w) && (0..4).contains(&h);
+            wanted.push(inside.then_some((16 * w + 80 * h + 320 * image) as u64));
+        }
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn four_rows_of_a_matrix_are_gathered() {
+        let map = TensorMap {
+            boxes: vec![64, 1],
+            ..map(0)
+        };
+        let copy = TensorBox {
+            map: &map,
+            mode: CopyMode::Rows,
+            corner: vec![8, 3, 0, 10, -1],
+            shared: 0,
+        };
+        assert_eq!(copy.problem(), None);
+        assert_eq!(copy.bytes(), 4 * 128);
+        let first: Vec<(u64, bool)> = copy
+            .chunks()
+            .step_by(8)
+            .map(|c| (c.global.wrapping_sub(4096 + 16), c.inside.is_empty()))
+            .collect();
+        let row = |number: i64| (number * 208) as u64;
+        assert_eq!(
+            first,
+            [
+                (row(3), false),
+                (row(0), false),
+                (row(10), true),
+                (row(-1), true)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_map_of_another_mode_is_a_problem() {
+        let (tiles, columns) = (map(0), columns());
+        let problem = |map, mode, coordinates| {
+            let corner = vec![0; coordinates];
+            TensorBox {
+                map,
+                mode,
+                corner,
+                shared: 0,
+            }
+            .problem()
+            .unwrap()
+        };
+        for (said, wanted) in [
+            (
+                problem(&tiles, CopyMode::Im2col(Vec::new()), 2),
+                "map of tiles",
+            ),
+            (problem(&columns, CopyMode::Tile, 4), "im2col tensor map"),
+            (
+                problem(&columns, CopyMode::Im2col(vec![1]), 4),
+                "one offset for each",
+            ),
+            (problem(&tiles, CopyMode::Rows, 5), "one row"),
+            (problem(&tiles, CopyMode::Rows, 2), "2 coordinates"),
+        ] {
+            assert!(said.contains(wanted), "{said}");
+        }
     }
 }

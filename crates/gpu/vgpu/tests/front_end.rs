@@ -55,8 +55,8 @@ fn what_is_not_executed_is_unsupported_by_name() {
             "st.async.release.global.u32 (without an mbarrier)",
         ),
         (
-            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [0], [0, {1, 2, 3}], [0], {1};",
-            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes (im2col)",
+            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes [0], [0, {1, 2, 3}], [0], {1, 1};",
+            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes (this mode)",
         ),
     ] {
         let unsupported = Module::load(&module(text))

@@ -217,6 +217,8 @@ fn map_json(map: &MapText, of: Option<&str>) -> Json {
         "strides": texts(&map.strides),
         "box": texts(&map.boxes),
         "steps": texts(&map.steps),
+        "lower": texts(&map.lower),
+        "upper": texts(&map.upper),
         "swizzle": map.swizzle.text(),
         "interleave": map.interleave.text(),
         "l2_promotion": map.l2_promotion.text(),

@@ -26,6 +26,8 @@ impl Checker<'_> {
             ("box", &text.boxes),
             ("strides", &text.strides),
             ("steps", &text.steps),
+            ("lower", &text.lower),
+            ("upper", &text.upper),
         ];
         let lists = lists.map(|(key, list)| (key, list.as_ref().map(|list| list.at.clone())));
         let single = [
@@ -94,36 +96,27 @@ impl Checker<'_> {
             );
             return None;
         };
-        let (box_at, rank) = (boxes.at.clone(), shape.len());
-        let boxes = self.map_list(boxes)?;
-        let strides = self.map_optional(text.strides)?;
-        let steps = self.map_optional(text.steps)?;
-        let lengths = [
-            (boxes.len(), rank),
-            (strides.len(), rank.saturating_sub(1)),
-            (steps.len(), rank),
-        ];
-        let fits = |(number, (length, wanted)): (usize, &(usize, usize))| {
-            length == wanted || (number > 0 && *length == 0)
-        };
-        if rank == 0 || rank > MAX_RANK || !lengths.iter().enumerate().all(fits) {
-            let message =
-                format!("the tensor of `{name}` has {rank} dimensions, of 1 to {MAX_RANK}");
-            let help = "give the box and `steps` one extent for each, and `strides` one for each but the innermost";
-            self.error(message, box_at, help);
-            return None;
-        }
+        let (box_at, im2col) = (
+            boxes.at.clone(),
+            text.lower.is_some() || text.upper.is_some(),
+        );
         let map = MapText {
             element,
             shape,
-            strides,
-            boxes,
-            steps,
+            boxes: self.map_list(boxes)?,
+            strides: self.map_optional(text.strides)?,
+            steps: self.map_optional(text.steps)?,
+            lower: self.map_optional(text.lower)?,
+            upper: self.map_optional(text.upper)?,
             swizzle: self.map_number(text.swizzle)?,
             interleave: self.map_number(text.interleave)?,
             l2_promotion: self.map_number(text.l2_promotion)?,
             nan_fill: self.map_number(text.nan_fill)?,
         };
+        if let Some((message, help)) = wrong_lengths(&name, &map, im2col) {
+            self.error(message, box_at, help);
+            return None;
+        }
         Some(argument(name, map, index))
     }
 
@@ -183,6 +176,41 @@ impl Checker<'_> {
     fn map_number(&mut self, given: Option<Formula>) -> Option<Expr> {
         given.map_or_else(|| Expr::parse("0").ok(), |given| self.formula(given))
     }
+}
+
+/// Returns what is wrong with the number of dimensions or the lengths of a map's lists, with help.
+fn wrong_lengths(name: &str, map: &MapText, im2col: bool) -> Option<(String, &'static str)> {
+    let rank = map.shape.len();
+    let (least, boxes, spatial, help) = match im2col {
+        true => (
+            3,
+            2,
+            rank.saturating_sub(2),
+            "an im2col map has `box: [PIXELS, CHANNELS]`, and in `lower` and `upper` one coordinate for each \
+             dimension but the first and the last",
+        ),
+        false => (
+            1,
+            rank,
+            0,
+            "give the box and `steps` one extent for each, and `strides` one for each but the innermost",
+        ),
+    };
+    let optional = [
+        (map.strides.len(), rank.saturating_sub(1)),
+        (map.steps.len(), rank),
+    ];
+    let fits = map.boxes.len() == boxes
+        && map.lower.len() == spatial
+        && map.upper.len() == spatial
+        && optional
+            .iter()
+            .all(|(length, wanted)| *length == 0 || length == wanted);
+    if fits && (least..=MAX_RANK).contains(&rank) {
+        return None;
+    }
+    let message = format!("the tensor of `{name}` has {rank} dimensions, of {least} to {MAX_RANK}");
+    Some((message, help))
 }
 
 /// Builds the argument: the encoded map, and the address in it.

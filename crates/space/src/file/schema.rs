@@ -162,6 +162,11 @@ pub(super) struct ArgumentText {
     pub(super) strides: Option<Spanned<Vec<Formula>>>,
     /// Of a tensor map, steps between the elements of the box, 1 to 8; 1 when left out.
     pub(super) steps: Option<Spanned<Vec<Formula>>>,
+    /// Of an im2col map, the first coordinate of a filter's first pixel in each spatial dimension, outermost
+    /// first: the padding, negative. The box then has pixels and channels.
+    pub(super) lower: Option<Spanned<Vec<Formula>>>,
+    /// Of an im2col map, the last such coordinate less the last of the tensor.
+    pub(super) upper: Option<Spanned<Vec<Formula>>>,
     /// Of a tensor map, bytes in which chunks of 16 are permuted: 0 (the default), 32, 64 or 128.
     pub(super) swizzle: Option<Formula>,
     /// Of a tensor map, bytes of interleaved channels: 0 (the default), 16 or 32.

@@ -4,7 +4,7 @@ use sass::{Address, Instruction, Operand};
 
 use super::matrix::types;
 use super::memory::operation;
-use crate::boxes::{BoxCopy, Direction};
+use crate::boxes::{BoxCopy, BoxMode, Direction};
 use crate::op::{Control, Op};
 use crate::registers::{Dest, Origin, Pred, Source};
 use crate::warpgroup::Product;
@@ -103,9 +103,15 @@ fn product(i: &Instruction) -> Option<Product> {
 }
 
 fn copy(i: &Instruction) -> Option<BoxCopy> {
-    if ["IM2COL", "W", "GATHER4"].iter().any(|mode| i.has(mode)) {
+    // Im2col along the width only, with a halo, is not executed.
+    if i.has("W") || i.has("W128") {
         return None;
     }
+    let mode = match () {
+        () if i.has("IM2COL") => BoxMode::Im2col,
+        () if i.has("GATHER4") || i.has("SCATTER4") => BoxMode::Rows,
+        () => BoxMode::Tile,
+    };
     let direction = match i.opcode {
         "UTMALDG" => Direction::Load,
         "UTMASTG" => Direction::Store,
@@ -120,21 +126,19 @@ fn copy(i: &Instruction) -> Option<BoxCopy> {
         _ => None,
     });
     let (place, map) = (addresses.next()?.index, addresses.next()?.index);
-    let blocks = i.has("MULTICAST").then(|| {
-        let mut registers = i
-            .operands
-            .iter()
-            .filter(|o| matches!(o, Operand::Register(_)));
-        Source::from_operand(registers.next()?)
-    });
+    let mut registers = i.operands.iter();
+    let extra = registers.find(|o| matches!(o, Operand::Register(_)));
+    let extra = match extra {
+        Some(extra) => Some(Source::from_operand(extra)?),
+        None => None,
+    };
     Some(BoxCopy {
         direction,
+        mode,
         dimensions,
         place,
         map,
-        blocks: match blocks {
-            Some(blocks) => Some(blocks?),
-            None => None,
-        },
+        extra,
+        multicast: i.has("MULTICAST"),
     })
 }

@@ -12,8 +12,8 @@ use super::unchanged::BulkRange;
 use super::warp::Warp;
 use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{Area, NONE, TensorCopy};
-use crate::tensor_box::{Chunk, TensorBox};
+use crate::lower::program::{Area, NONE, TensorCopy, TensorMode};
+use crate::tensor_box::{Chunk, CopyMode, TensorBox};
 use crate::warpgroup::CHUNK_BYTES;
 use gpu_arithmetic::atomic::AtomOp;
 use gpu_tensor_map::{TENSOR_MAP_BYTES, TensorMap};
@@ -48,6 +48,7 @@ impl Cta<'_> {
             lane,
             place: TensorBox {
                 map: &map,
+                mode: copy_mode(w, c, map.sizes.len(), lane),
                 corner: corner.collect(),
                 shared,
             },
@@ -247,6 +248,23 @@ impl Cta<'_> {
             self.put(w, place, 0, width, value);
         }
         touch
+    }
+}
+
+/// Returns the mode of a copy with the values of a lane.
+fn copy_mode(w: &Warp, c: &TensorCopy, rank: usize, lane: usize) -> CopyMode {
+    match &c.mode {
+        TensorMode::Tile => CopyMode::Tile,
+        TensorMode::Rows => CopyMode::Rows,
+        TensorMode::Im2col(offsets) => {
+            let mask = (1 << CopyMode::offset_bits(rank)) - 1;
+            let offsets = offsets.iter();
+            CopyMode::Im2col(
+                offsets
+                    .map(|row| w.regs.r32[*row as usize][lane] & mask)
+                    .collect(),
+            )
+        }
     }
 }
 

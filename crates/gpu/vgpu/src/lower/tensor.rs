@@ -1,6 +1,6 @@
 //! Bulk copies of boxes of a tensor: `cp.async.bulk.tensor` and its reductions (PTX ISA, 9.7.9.27).
 
-use super::program::{Address, Area, NONE, Op, TensorCopy};
+use super::program::{Address, Area, NONE, Op, TensorCopy, TensorMode};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -15,12 +15,6 @@ impl<'a> Lower<'a> {
         m: &Mods<'_>,
         reduce: Option<AtomOp>,
     ) -> Lowered<()> {
-        if m.0.iter().any(|word| word.starts_with("im2col")) {
-            return Err(Fail::Unsupported("im2col"));
-        }
-        if m.0.iter().any(|word| word.starts_with("tile::")) {
-            return Err(Fail::Unsupported("this mode"));
-        }
         let dimensions =
             m.0.iter()
                 .find_map(|word| word.strip_suffix('d')?.parse::<usize>().ok());
@@ -39,21 +33,28 @@ impl<'a> Lower<'a> {
             (second, first)
         };
         let (map, coordinates) = self.tensor_operand(tensor)?;
-        if dimensions != Some(coordinates.len()) {
-            let have = coordinates.len();
-            return Err(Fail::Operand(format!("{have} coordinates")));
-        }
-        let mbarrier = match (loads, rest.first()) {
+        let mut rest = rest.iter();
+        let mbarrier = match (loads, loads.then(|| rest.next()).flatten()) {
             (false, _) => None,
             (true, Some(at @ Operand::Address(..))) => Some(self.address(at, Area::Cluster)?),
             (true, _) => return Err(missing()),
         };
+        let mode = self.tensor_mode(m, loads.then_some(&mut rest))?;
+        let wanted = dimensions.map(|rank| match mode {
+            TensorMode::Rows => 5,
+            _ => rank,
+        });
+        if wanted != Some(coordinates.len()) {
+            let have = coordinates.len();
+            return Err(Fail::Operand(format!("{have} coordinates")));
+        }
         let multicast = match m.has("multicast::cluster") {
             false => NONE,
-            true => self.source(rest.get(1).ok_or_else(missing)?, Kind::R32)?,
+            true => self.source(rest.next().ok_or_else(missing)?, Kind::R32)?,
         };
         let copy = TensorCopy {
             map,
+            mode,
             coordinates,
             shared: self.address(shared, if loads { Area::Cluster } else { Area::Shared })?,
             mbarrier,
@@ -63,6 +64,32 @@ impl<'a> Lower<'a> {
         };
         self.push(Op::Tensor(Box::new(copy)), Class::Global);
         Ok(())
+    }
+
+    /// Returns the mode; an im2col load has its offsets among the operands that are left.
+    fn tensor_mode(
+        &mut self,
+        m: &Mods<'_>,
+        rest: Option<&mut std::slice::Iter<'a, Operand<'a>>>,
+    ) -> Lowered<TensorMode> {
+        if m.has("tile::gather4") || m.has("tile::scatter4") {
+            return Ok(TensorMode::Rows);
+        }
+        let Some(word) = m.0.iter().find(|word| word.starts_with("im2col")) else {
+            return Ok(TensorMode::Tile);
+        };
+        let offsets = match (*word, rest) {
+            ("im2col_no_offs", _) => None,
+            ("im2col", Some(rest)) => rest.next(),
+            _ => return Err(Fail::Unsupported("this mode")),
+        };
+        let offsets = match offsets {
+            None => &[],
+            Some(Operand::Vector(offsets)) => offsets.as_slice(),
+            Some(_) => return Err(Fail::Operand("offsets are needed".to_owned())),
+        };
+        let offsets = offsets.iter().map(|offset| self.source(offset, Kind::R32));
+        Ok(TensorMode::Im2col(offsets.collect::<Lowered<_>>()?))
     }
 
     /// Returns the address of the map and the rows of the coordinates of `[map, {x, y}]`.

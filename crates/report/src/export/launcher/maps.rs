@@ -17,7 +17,14 @@ pub(super) fn expressions(map: &MapText) -> Vec<&Expr> {
         &map.l2_promotion,
         &map.nan_fill,
     ];
-    let lists = [&map.shape, &map.strides, &map.boxes, &map.steps];
+    let lists = [
+        &map.shape,
+        &map.strides,
+        &map.boxes,
+        &map.steps,
+        &map.lower,
+        &map.upper,
+    ];
     lists.into_iter().flatten().chain(single).collect()
 }
 
@@ -27,19 +34,22 @@ pub(super) fn initializer(map: &MapText, texts: Vec<String>) -> String {
         .into_iter()
         .map(|text| format!("static_cast<long long>({text})"));
     // The innermost dimension comes first.
-    let mut list = |of: &[Expr], missing: &str| {
+    let mut list = |of: &[Expr], missing: Vec<&str>| {
         let mut values: Vec<String> = texts.by_ref().take(of.len()).collect();
         values.reverse();
-        if values.is_empty() {
-            values = vec![missing.to_owned(); map.shape.len()];
-        }
+        let missing = missing.into_iter().map(str::to_owned);
+        values.extend(missing.filter(|_| of.is_empty()));
         format!("{{{}}}", values.join(", "))
     };
+    let each = |missing| vec![missing; map.shape.len()];
     let lists = [
-        list(&map.shape, "1"),
-        list(&map.strides, "0"),
-        list(&map.boxes, "1"),
-        list(&map.steps, "1"),
+        list(&map.shape, each("1")),
+        list(&map.strides, each("0")),
+        list(&map.boxes, each("1")),
+        list(&map.steps, each("1")),
+        list(&map.lower, vec!["0"]),
+        list(&map.upper, vec!["0"]),
+        u32::from(!map.lower.is_empty()).to_string(),
     ];
     let single: Vec<String> = texts.collect();
     format!(

@@ -87,9 +87,15 @@ class Driver:
         steps = one["steps"] or [1] * rank
         wide = lambda values: (ctypes.c_uint64 * max(len(values), 1))(*reversed(values))
         narrow = lambda values: (ctypes.c_uint * len(values))(*reversed(values))
+        ints = lambda values: (ctypes.c_int * len(values))(*reversed(values))
+        box: tuple[Any, ...] = (narrow(one["box"]),)
+        if one["lower"]:
+            pixels, channels = one["box"]
+            box = (ints(one["lower"]), ints(one["upper"]), ctypes.c_uint(channels), ctypes.c_uint(pixels))
         self.call(
-            "cuTensorMapEncodeTiled", encoded, ctypes.c_int(one["element"]), ctypes.c_uint(rank), ctypes.c_void_p(address),
-            wide(shape), wide(strides), narrow(one["box"]), narrow(steps),
+            "cuTensorMapEncodeIm2col" if one["lower"] else "cuTensorMapEncodeTiled",
+            encoded, ctypes.c_int(one["element"]), ctypes.c_uint(rank), ctypes.c_void_p(address),
+            wide(shape), wide(strides), *box, narrow(steps),
             ctypes.c_int((0, 16, 32).index(one["interleave"])), ctypes.c_int((0, 32, 64, 128).index(one["swizzle"])),
             ctypes.c_int((0, 64, 128, 256).index(one["l2_promotion"])), ctypes.c_int(one["nan_fill"]),
         )  # fmt: skip

@@ -266,7 +266,7 @@ class Kernel:
         """Values of a tensor map's expressions."""
         number = lambda text: int(self.value(text, names))
         made = {**one["map"]}
-        for key in ("shape", "strides", "box", "steps"):
+        for key in ("shape", "strides", "box", "steps", "lower", "upper"):
             made[key] = [number(text) for text in made[key]]
         for key in ("swizzle", "interleave", "l2_promotion", "nan_fill"):
             made[key] = number(made[key])
