@@ -15,6 +15,10 @@ const KIND_PTX: u16 = 1;
 const KIND_ELF: u16 = 2;
 const COMPRESSED_LZ4: u64 = 0x2000;
 const COMPRESSED_ZSTD: u64 = 0x8000;
+/// Flag of targets such as `sm_90a`.
+const ARCHITECTURE_SPECIFIC: u64 = 0x10_0000;
+/// Flag of targets such as `sm_100f`.
+const FAMILY_SPECIFIC: u64 = 0x20_0000;
 /// Largest decompressed entry, bytes: a limit for sizes that a broken file states.
 const MAX_ENTRY_BYTES: u64 = 1 << 30;
 
@@ -46,6 +50,17 @@ pub enum ImageError {
     },
 }
 
+/// Features that the code of an entry may use (CUDA C++ Programming Guide, "Feature Set Compiler Targets").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Features {
+    /// Those of all later GPUs.
+    Base,
+    /// Those of the family (`sm_100f`).
+    Family,
+    /// Those of one compute capability (`sm_90a`).
+    Architecture,
+}
+
 struct Entry<'a> {
     kind: u16,
     capability: u32,
@@ -56,6 +71,46 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
+    fn features(&self) -> Features {
+        match () {
+            () if self.flags & ARCHITECTURE_SPECIFIC != 0 => Features::Architecture,
+            () if self.flags & FAMILY_SPECIFIC != 0 => Features::Family,
+            () => Features::Base,
+        }
+    }
+
+    /// Returns the compute capability (times ten) and the features that the code was compiled for.
+    fn target(&self) -> (u32, Features) {
+        (self.capability, self.features())
+    }
+
+    /// Reports whether a GPU of a compute capability runs the code.
+    fn runs_on(&self, capability: u32) -> bool {
+        let same_major = self.capability / 10 == capability / 10;
+        match self.features() {
+            Features::Architecture => self.capability == capability,
+            Features::Family => same_major && self.capability <= capability,
+            Features::Base => {
+                self.capability <= capability && (same_major || self.kind == KIND_PTX)
+            }
+        }
+    }
+
+    /// Returns the target's name, such as `compute_90a` of PTX.
+    fn name(&self) -> String {
+        let kind = if self.kind == KIND_PTX {
+            "compute"
+        } else {
+            "sm"
+        };
+        let features = match self.features() {
+            Features::Architecture => "a",
+            Features::Family => "f",
+            Features::Base => "",
+        };
+        format!("{kind}_{}{features}", self.capability)
+    }
+
     fn bytes(&self) -> Result<Vec<u8>, ImageError> {
         let stored = match self.compressed_bytes {
             0 => self.data,
@@ -184,27 +239,24 @@ fn link_parts(parts: &[&[u8]], capability: u32) -> Result<Image, ImageError> {
     })
 }
 
-/// The newest PTX that the GPU can use, and the machine code of its own generation: as the driver
-/// chooses, but for the preference, since hazards need PTX.
+/// Returns the newest PTX and machine code that the GPU can use. The driver prefers machine code. Hazards need
+/// PTX, so it is left out only where it is another program: compiled without the features of a GPU that the
+/// machine code has.
 fn choose(entries: &[Entry<'_>], capability: u32) -> Result<Image, ImageError> {
-    let newest = |kind: u16, fits: &dyn Fn(u32) -> bool| {
-        let fitting = entries
-            .iter()
-            .filter(|e| e.kind == kind && fits(e.capability));
-        fitting.max_by_key(|entry| entry.capability)
+    let newest = |kind: u16| {
+        let fitting = entries.iter().filter(|entry| entry.kind == kind);
+        let fitting = fitting.filter(|entry| entry.runs_on(capability));
+        fitting.max_by_key(|entry| entry.target())
     };
-    let ptx = newest(KIND_PTX, &|of| of <= capability);
-    let elf = newest(KIND_ELF, &|of| {
-        of / 10 == capability / 10 && of <= capability
+    let elf = newest(KIND_ELF);
+    let ptx = newest(KIND_PTX).filter(|ptx| {
+        elf.is_none_or(|elf| elf.features() == Features::Base || ptx.target() >= elf.target())
     });
     if ptx.is_none() && elf.is_none() {
-        let present = entries.iter().map(|entry| match entry.kind {
-            KIND_PTX => format!("compute_{}", entry.capability),
-            _ => format!("sm_{}", entry.capability),
-        });
+        let present: Vec<String> = entries.iter().map(Entry::name).collect();
         return Err(ImageError::NoCode {
             wanted: capability,
-            present: present.collect::<Vec<_>>().join(", "),
+            present: present.join(", "),
         });
     }
     let text = ptx.map(Entry::bytes).transpose()?.map(|mut bytes| {
@@ -231,7 +283,8 @@ mod tests {
         out.extend([1, 0]);
         out.extend(64_u32.to_le_bytes());
         out.extend((data.len() as u64).to_le_bytes());
-        let compressed = if flags == 0 { 0 } else { data.len() as u32 };
+        let packed = flags & (COMPRESSED_LZ4 | COMPRESSED_ZSTD) != 0;
+        let compressed = if packed { data.len() as u32 } else { 0 };
         out.extend(compressed.to_le_bytes());
         out.extend([0; 8]);
         out.extend(capability.to_le_bytes());
@@ -263,6 +316,38 @@ mod tests {
         assert_eq!(image.ptx.as_deref(), Some(PTX));
         let image = read_image(&bytes, 90).expect("an image");
         assert_eq!(image.ptx.as_deref(), Some(newer.as_str()));
+    }
+
+    #[test]
+    fn code_with_features_of_a_gpu_is_for_that_gpu() {
+        const A: u64 = ARCHITECTURE_SPECIFIC;
+        let featured = PTX.replace("sm_80", "sm_90a");
+        let (plain, featured) = (PTX.as_bytes(), featured.as_bytes());
+        let ptx = |capability, flags, text| entry(KIND_PTX, capability, flags, text, 0);
+        let elf = |capability, flags| entry(KIND_ELF, capability, flags, b"\x7fELF", 0);
+        let chosen = |parts: &[Vec<u8>], capability| {
+            let image = read_image(&fatbin(parts), capability).ok()?;
+            let text = image.ptx.map(|text| text.contains("sm_90a"));
+            Some((text, image.cubin.is_some()))
+        };
+        // The order of the entries decides nothing.
+        let mut all = vec![ptx(90, A, featured), elf(90, A), ptx(90, 0, plain)];
+        assert_eq!(chosen(&all, 90), Some((Some(true), true)));
+        all.reverse();
+        assert_eq!(chosen(&all, 90), Some((Some(true), true)));
+        assert_eq!(chosen(&all, 100), Some((Some(false), false)));
+        // The driver runs the machine code, of which there is no PTX.
+        assert_eq!(chosen(&all[..2], 90), Some((None, true)));
+        assert_eq!(
+            chosen(&[ptx(80, 0, plain), elf(90, 0)], 90),
+            Some((Some(false), true))
+        );
+        assert_eq!(chosen(&[ptx(90, A, featured)], 100), None);
+        let family = [elf(100, FAMILY_SPECIFIC)];
+        assert_eq!(chosen(&family, 103), Some((None, true)));
+        assert_eq!(chosen(&family, 120), None);
+        let error = read_image(&fatbin(&family), 90).expect_err("no code");
+        assert!(error.to_string().ends_with("it has sm_100f"), "{error}");
     }
 
     #[test]

@@ -158,8 +158,7 @@ impl LoadedModule {
     }
 }
 
-/// The number in a target such as `sm_90a`; 0 if there is none.
-/// The sentence for an image that cannot be used; it names a GPU that could run it.
+/// Returns the sentence for an image that cannot be used; it names a GPU that could run it.
 fn explain(error: &ImageError, bytes: &[u8], arch: &Arch) -> String {
     let fits = |gpu: &&Arch| read_image(bytes, gpu.cc).is_ok();
     let gpu = vgpu::arch::list_gpus()
@@ -175,6 +174,7 @@ fn explain(error: &ImageError, bytes: &[u8], arch: &Arch) -> String {
     }
 }
 
+/// Returns the number in a target such as `sm_90a`; 0 if there is none.
 fn target_number(target: &str) -> u32 {
     let digits = target.trim_matches(|c: char| !c.is_ascii_digit());
     digits.parse().unwrap_or(0)
