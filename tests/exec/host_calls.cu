@@ -78,11 +78,65 @@ static void flags_and_times() {
   EXPECT(properties.memoryBusWidth % 32, 0);
 }
 
+static int called = 0;
+static void CUDART_CB count(cudaStream_t, cudaError_t status, void *argument) {
+  EXPECT(status, cudaSuccess);
+  called += *(int *)argument;
+}
+
+static void callbacks() {
+  static int step = 1;
+  cudaStream_t stream, other;
+  cudaGraph_t graph;
+  CUdeviceptr word;
+  OK(cudaStreamCreate(&stream));
+  OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  OK(cudaStreamAddCallback(stream, count, &step, 0));
+  OK(cudaStreamSynchronize(stream));
+  EXPECT(called, 1);
+  // A callback waits for the operations before it.
+  OK(cuMemAlloc(&word, 4));
+  OK(cuMemsetD32(word, 0, 1));
+  OK(cuStreamWaitValue32(stream, word, 1, CU_STREAM_WAIT_VALUE_EQ));
+  OK(cuStreamAddCallback(stream, (CUstreamCallback)count, &step, 0));
+  EXPECT(called, 1);
+  OK(cuStreamWriteValue32(other, word, 1, 0));
+  OK(cuStreamSynchronize(stream));
+  EXPECT(called, 2);
+  // No graph holds one.
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  EXPECT(cudaStreamAddCallback(stream, count, &step, 0), cudaErrorStreamCaptureUnsupported);
+  EXPECT(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+  cudaGetLastError();
+  EXPECT(called, 2);
+  OK(cudaStreamDestroy(stream));
+  OK(cudaStreamDestroy(other));
+}
+
+static void fill_managed() {
+  unsigned *managed;
+  OK(cudaMallocManaged(&managed, 64));
+  OK(cudaMemset(managed, 0x5a, 64));
+  OK(cudaDeviceSynchronize());
+  EXPECT(managed[15], 0x5a5a5a5a);
+}
+
+static void reset() {
+  size_t bytes = 0;
+  OK(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 32 << 20));
+  OK(cudaDeviceReset());
+  OK(cudaDeviceGetLimit(&bytes, cudaLimitMallocHeapSize));
+  EXPECT(bytes, 8 << 20);
+}
+
 int main() {
+  callbacks();
+  fill_managed();
   advise();
   copy_too_much();
   contexts_and_devices();
   flags_and_times();
+  reset();
   printf(failed ? "failed\n" : "passed\n");
   fflush(stdout);
   speak<<<1, 1>>>();

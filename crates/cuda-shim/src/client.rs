@@ -182,6 +182,11 @@ pub(crate) fn reset() -> Result<(), Code> {
     flush_printed();
     call(Op::Reset, &Message::new())?;
     memory::forget_all();
+    crate::graph::forget_memory();
+    LIMITS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clear();
     clear_sticky();
     Ok(())
 }

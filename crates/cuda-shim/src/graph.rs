@@ -33,7 +33,8 @@ pub(crate) use edges::{
 };
 pub(crate) use memory::AllocationNode;
 pub(crate) use memory::{
-    allocate_in_order, attribute, end_use, freed_by, owns, release_in_order, set_attribute, trim,
+    allocate_in_order, attribute, end_use, forget_memory, freed_by, owns, release_in_order,
+    set_attribute, trim,
 };
 pub(crate) use update::{UpdateResult, update};
 pub(crate) use user_objects::{

@@ -361,6 +361,9 @@ impl Device {
                 .fill_range(place.buffer, offset, run.bytes, element);
             filled.map_err(|_| errors::INVALID_VALUE)?;
         }
+        if shared {
+            self.give_shared();
+        }
         let lasting = device_copy_us(self.options.arch, shape.bytes().unwrap_or(0), 1.0);
         self.order(stream, "fill", lasting, vec![access(address, shape, true)]);
         Ok(())

@@ -25,8 +25,8 @@ pub enum Prediction {
 /// Warp instructions of a sampled block at most.
 const MAX_INSTRUCTIONS: u64 = 1 << 28;
 
-/// Identity of launches with the same time: kernel, grid, block, dynamic shared memory.
-pub(crate) type LaunchShape = (u64, [u32; 3], [u32; 3], u32);
+/// Identity of launches with the same time: kernel, grid, block, cluster, dynamic shared memory.
+pub(crate) type LaunchShape = (u64, [[u32; 3]; 3], u32);
 
 /// Predicted times, µs, of launches by their shape; `None` where the model has none.
 pub(crate) type PredictedTimes = BTreeMap<LaunchShape, Option<f64>>;
@@ -46,8 +46,7 @@ impl Device {
         }
         let shape = (
             request.function,
-            request.grid,
-            request.block,
+            [request.grid, request.block, request.cluster],
             request.shared_bytes,
         );
         if let Some(known) = self.predicted.get(&shape) {

@@ -5,6 +5,8 @@
 //! program relies on timing ([`Conflict`]).
 
 mod properties;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::collections::BTreeMap;
@@ -102,6 +104,10 @@ pub(crate) struct Streams {
     events: BTreeMap<u64, Event>,
     /// What the host has waited for.
     host: Clock,
+    /// Operations of destroyed streams that the host has not waited for.
+    ended: Clock,
+    /// Those of blocking ones.
+    ended_blocking: Clock,
     next_handle: u64,
     next_number: u64,
     past: Vec<Past>,
@@ -123,6 +129,8 @@ impl Default for Streams {
             streams,
             events: BTreeMap::new(),
             host: Clock::new(),
+            ended: Clock::new(),
+            ended_blocking: Clock::new(),
             next_handle: FIRST_HANDLE,
             next_number: 1,
             past: Vec::new(),
@@ -150,7 +158,9 @@ impl Streams {
     /// Whether two operations can be unordered: the program created a stream or uses that of a thread.
     pub(crate) fn can_conflict(&self) -> bool {
         let per_thread = self.streams.get(&PER_THREAD);
-        self.streams.len() > 2 || per_thread.is_some_and(|stream| !stream.clock.is_empty())
+        self.streams.len() > 2
+            || !self.ended.is_empty()
+            || per_thread.is_some_and(|stream| !stream.clock.is_empty())
     }
 
     /// Creates a stream.
@@ -165,9 +175,29 @@ impl Streams {
         handle
     }
 
-    /// Destroys a stream. Its operations stay unordered with those of others.
+    /// Destroys a stream. What was submitted to it still runs.
     pub(crate) fn destroy(&mut self, stream: u64) -> bool {
-        stream >= FIRST_HANDLE && self.streams.remove(&stream).is_some()
+        let known = self
+            .streams
+            .remove(&stream)
+            .filter(|_| stream >= FIRST_HANDLE);
+        let Some(stream) = known else {
+            return false;
+        };
+        join(&mut self.ended, &stream.clock);
+        if stream.properties.is_blocking() {
+            join(&mut self.ended_blocking, &stream.clock);
+        }
+        self.forget_ended();
+        true
+    }
+
+    /// Drops the operations of destroyed streams that the host has waited for.
+    fn forget_ended(&mut self) {
+        let host = &self.host;
+        for clock in [&mut self.ended, &mut self.ended_blocking] {
+            clock.retain(|stream, number| host.get(stream).is_none_or(|known| known < number));
+        }
     }
 
     /// Creates an event with flags of `cudaEventCreateWithFlags`.
@@ -194,6 +224,9 @@ impl Streams {
         let own = self.streams.get(&stream);
         if let Some(own) = own {
             join(&mut clock, &own.clock);
+        }
+        if stream == LEGACY {
+            join(&mut clock, &self.ended_blocking);
         }
         let blocking = own.is_some_and(|own| own.properties.is_blocking());
         for (handle, other) in &self.streams {
@@ -297,6 +330,9 @@ impl Streams {
             for other in self.streams.values() {
                 join(&mut self.host, &other.clock);
             }
+            let ended = std::mem::take(&mut self.ended);
+            join(&mut self.host, &ended);
+            self.ended_blocking.clear();
             let latest = self.idle_us.values().copied().fold(self.host_us, f64::max);
             self.host_us = latest;
             return;
@@ -304,6 +340,7 @@ impl Streams {
         let stream = plain(stream);
         let clock = self.preceding(stream);
         join(&mut self.host, &clock);
+        self.forget_ended();
         let idle = self.idle_us.get(&stream).copied().unwrap_or(0.0);
         self.host_us = self.host_us.max(idle);
     }
@@ -365,114 +402,5 @@ impl Streams {
     /// Virtual time of the whole program so far, µs.
     pub(crate) fn now_us(&self) -> f64 {
         self.idle_us.values().copied().fold(self.host_us, f64::max)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn write(streams: &mut Streams, stream: u64, bytes: Range<u64>) -> Vec<Conflict> {
-        access(streams, stream, bytes, false)
-    }
-
-    fn access(
-        streams: &mut Streams,
-        stream: u64,
-        bytes: Range<u64>,
-        atomic: bool,
-    ) -> Vec<Conflict> {
-        let operation = streams.submit(stream, "op".into(), 1.0);
-        let access = Access {
-            bytes,
-            write: true,
-            atomic,
-        };
-        streams.check(&operation, vec![access])
-    }
-
-    #[test]
-    fn atomics_of_two_streams_do_not_conflict() {
-        let mut streams = Streams::default();
-        let (a, b) = (
-            streams.create(NON_BLOCKING, 0),
-            streams.create(NON_BLOCKING, 0),
-        );
-        assert!(access(&mut streams, a, 0..4, true).is_empty());
-        assert!(access(&mut streams, b, 0..4, true).is_empty());
-        assert!(!write(&mut streams, b, 0..4).is_empty());
-    }
-
-    #[test]
-    fn an_atomic_does_not_hide_an_earlier_write() {
-        let mut streams = Streams::default();
-        let (a, b) = (
-            streams.create(NON_BLOCKING, 0),
-            streams.create(NON_BLOCKING, 0),
-        );
-        assert!(write(&mut streams, a, 0..4).is_empty());
-        assert!(access(&mut streams, a, 0..4, true).is_empty());
-        assert!(!access(&mut streams, b, 0..4, true).is_empty());
-    }
-
-    #[test]
-    fn writes_of_two_streams_conflict() {
-        let mut streams = Streams::default();
-        let (a, b) = (
-            streams.create(NON_BLOCKING, 0),
-            streams.create(NON_BLOCKING, 0),
-        );
-        assert!(write(&mut streams, a, 0..64).is_empty());
-        assert!(write(&mut streams, b, 64..128).is_empty());
-        let conflicts = write(&mut streams, b, 32..40);
-        assert_eq!(conflicts.first().map(|conflict| conflict.address), Some(32));
-    }
-
-    #[test]
-    fn an_event_orders_two_streams() {
-        let mut streams = Streams::default();
-        let (a, b) = (
-            streams.create(NON_BLOCKING, 0),
-            streams.create(NON_BLOCKING, 0),
-        );
-        let event = streams.create_event(0);
-        write(&mut streams, a, 0..64);
-        assert!(streams.record(event, a) && streams.wait(b, event));
-        assert!(write(&mut streams, b, 0..64).is_empty());
-        // The event orders nothing in the other direction.
-        assert!(!write(&mut streams, a, 0..64).is_empty());
-    }
-
-    #[test]
-    fn the_host_orders_what_it_waited_for() {
-        let mut streams = Streams::default();
-        let (a, b) = (
-            streams.create(NON_BLOCKING, 0),
-            streams.create(NON_BLOCKING, 0),
-        );
-        write(&mut streams, a, 0..64);
-        streams.synchronize(a);
-        assert!(write(&mut streams, b, 0..64).is_empty());
-    }
-
-    #[test]
-    fn the_legacy_stream_waits_for_blocking_streams_only() {
-        let mut streams = Streams::default();
-        let (blocking, free) = (streams.create(0, 0), streams.create(NON_BLOCKING, 0));
-        write(&mut streams, blocking, 0..64);
-        assert!(write(&mut streams, LEGACY, 0..64).is_empty());
-        assert!(write(&mut streams, blocking, 0..64).is_empty());
-        write(&mut streams, free, 64..128);
-        assert!(!write(&mut streams, LEGACY, 64..128).is_empty());
-    }
-
-    #[test]
-    fn two_streams_overlap_on_the_virtual_clock() {
-        let mut streams = Streams::default();
-        let (a, b) = (streams.create(0, 0), streams.create(0, 0));
-        streams.submit(a, "op".into(), 30.0);
-        streams.submit(b, "op".into(), 20.0);
-        streams.synchronize(ALL_STREAMS);
-        assert!((streams.now_us() - 30.0).abs() < 1e-9);
     }
 }

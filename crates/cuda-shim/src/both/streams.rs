@@ -5,8 +5,28 @@ use std::ffi::{c_int, c_uint, c_void};
 use crate::abi::{both, store};
 use crate::client::{self, AttributeValue};
 use crate::errors::{self, Code};
-use crate::graph::{self, Beginning, CaptureInfo, Handles, HostCall, Node, submit};
+use crate::graph::{
+    self, Beginning, CaptureInfo, Handles, HostCall, Node, refuse_in_capture, submit,
+};
 use crate::memory::{address_of, pointer_to};
+
+/// A function that a stream calls with itself and its status.
+struct Callback {
+    stream: *mut c_void,
+    function: unsafe extern "C" fn(*mut c_void, Code, *mut c_void),
+    argument: *mut c_void,
+}
+
+/// Calls the function of a callback and drops it.
+///
+/// # Safety
+/// `callback` is a boxed [`Callback`] of which nothing else is left.
+unsafe extern "C" fn run_callback(callback: *mut c_void) {
+    // SAFETY: the caller's promise.
+    let callback = unsafe { Box::from_raw(callback.cast::<Callback>()) };
+    // SAFETY: the program gave the function with this argument for one call.
+    unsafe { (callback.function)(callback.stream, errors::SUCCESS, callback.argument) };
+}
 
 both! {
     /// Waits for a stream.
@@ -83,10 +103,10 @@ both! {
         argument: *mut c_void,
         _flags: c_uint,
     ) {
-        client::order_host_function(address_of(stream))?;
-        // SAFETY: the program gave the function for this call.
-        unsafe { function(stream, errors::SUCCESS, argument) };
-        Ok(())
+        refuse_in_capture(address_of(stream))?;
+        let callback = Box::new(Callback { stream, function, argument });
+        let call = HostCall { function: run_callback, argument: address_of(Box::into_raw(callback)) };
+        submit(address_of(stream), Node::Host(call))
     }
 
     /// Creates an event with flags.

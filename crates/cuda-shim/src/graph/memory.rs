@@ -81,14 +81,25 @@ struct State {
     reserved_high: u64,
 }
 
-static STATE: Mutex<State> = Mutex::new(State {
-    sizes: BTreeMap::new(),
-    live: BTreeMap::new(),
-    live_bytes: 0,
-    held: 0,
-    used_high: 0,
-    reserved_high: 0,
-});
+impl State {
+    const fn new() -> State {
+        State {
+            sizes: BTreeMap::new(),
+            live: BTreeMap::new(),
+            live_bytes: 0,
+            held: 0,
+            used_high: 0,
+            reserved_high: 0,
+        }
+    }
+}
+
+static STATE: Mutex<State> = Mutex::new(State::new());
+
+/// Forgets all memory of graphs: the device was reset, and hands out its addresses again.
+pub(crate) fn forget_memory() {
+    with_state(|state| *state = State::new());
+}
 
 fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> T {
     body(&mut STATE.lock().unwrap_or_else(PoisonError::into_inner))
