@@ -35,6 +35,8 @@ impl Hasher for Mix {
 
     #[inline]
     fn write_u64(&mut self, n: u64) {
+        // A product mixes upwards, and the table takes the bucket from the low bits: the rotation
+        // moves the mixed bits there.
         self.0 = (n ^ n >> 32)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
             .rotate_left(26);

@@ -244,6 +244,7 @@ impl Form {
     /// Returns the lanes and columns of one block that D covers.
     pub fn extent(&self, blocks: u32) -> (u32, u32) {
         match (self.m, blocks) {
+            // The last of 64 rows is in lane 3 · 32 + 15.
             (64, _) => (112, self.n),
             (128, 2) => (128, self.n / 2),
             _ => (128, self.n),
@@ -254,6 +255,7 @@ impl Form {
     pub fn scale(&self, code: u8) -> f32 {
         match self.powers_of_two {
             true => small::ue8m0_to_f32(code),
+            // `ue4m3` is `e4m3` without a sign (PTX ISA, "Alternate Floating-Point Data Formats").
             false => small::to_f32(Small::E4m3, code & 0x7f),
         }
     }
@@ -290,6 +292,7 @@ impl Form {
                     let before = half::f16_to_f32(*d as u16);
                     half::f32_to_f16(before + sum).into()
                 }
+                // 32 products of two bytes stay below 2^24: their sum in single precision is exact.
                 Accumulator::S32 if self.saturates => (*d as i32).saturating_add(sum as i32) as u32,
                 Accumulator::S32 => (*d as i32).wrapping_add(sum as i32) as u32,
             };

@@ -194,6 +194,7 @@ impl Cta<'_> {
 
     fn touch_shared(&mut self, w: &Warp, at: u64, t: Touch) -> Option<CheckedLocation> {
         let mask = word_mask(at, t.bytes);
+        // A wrapped end would pass the comparison with the size, and the slice below would panic.
         let end = at.saturating_add(u64::from(t.bytes));
         let first = (at / 4) as usize;
         let words = t.bytes.div_ceil(4) as usize;
@@ -300,6 +301,8 @@ impl Cta<'_> {
                 extents.sort_unstable();
                 // Shared addresses have 32 bits: an address before the first array is negative.
                 let at = i64::from(at as u32 as i32);
+                // The message names the array that begins last before the address: an index that is
+                // a little too large leaves that one.
                 let before = extents.iter().rfind(|(start, _)| i64::from(*start) <= at);
                 match before.or(extents.first()) {
                     Some((start, size)) => format!(
@@ -384,6 +387,7 @@ impl Cta<'_> {
 
     fn touch_param(&mut self, w: &Warp, at: u64, t: Touch) -> Option<CheckedLocation> {
         let size = self.context.params.len() as u64;
+        // The parameters of a kernel are read-only (PTX ISA, "Kernel Function Parameters").
         if t.write || at.saturating_add(u64::from(t.bytes)) > size {
             let thread = Self::thread(w, t.lane);
             self.hazard(

@@ -26,6 +26,7 @@ pub(super) struct CopyTarget {
 impl Cta<'_> {
     /// Returns the mask of a multicast from its row, if the copy is one.
     pub(super) fn multicast(&self, w: &Warp, row: u32, lane: usize) -> Option<u32> {
+        // The mask of a multicast has 16 bits (PTX ISA, `cp.async.bulk`), and its row 32.
         (row != NONE).then(|| w.regs.r32[row as usize][lane] & 0xffff)
     }
 
@@ -112,6 +113,8 @@ impl Cta<'_> {
     fn store_shared(&mut self, w: &mut Warp, s: &AsyncStore, lane: usize, to: u32) -> Vec<u32> {
         let bytes = s.width * s.data.len() as u32;
         let touch = Touch {
+            // Only a wait for the phase of the `mbarrier` orders the store before a read (PTX ISA,
+            // `st.async`).
             in_flight: true,
             ..Touch::write(lane, bytes)
         };

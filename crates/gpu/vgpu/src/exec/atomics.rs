@@ -35,8 +35,11 @@ fn commuting(op: AtomOp, ty: AtomType) -> u8 {
         AtomOp::And => 2,
         AtomOp::Or => 3,
         AtomOp::Xor => 4,
+        // The same bits have another order as signed numbers: minima of both kinds do not commute.
         AtomOp::Min => 5 + u8::from(signed),
         AtomOp::Max => 7 + u8::from(signed),
+        // An exchange leaves the last operand. `inc` and `dec` wrap at their operand, which may
+        // differ from one update to the next.
         _ => 0,
     };
     // The width is part of the class: the carries of a 64-bit sum cross the words of a 32-bit one.
@@ -108,6 +111,8 @@ impl Cta<'_> {
             let old = self.modify(w, place, bytes, result);
             // Observed after the read, which may have returned the value of a release.
             self.observe(thread, name, publishing);
+            // An update that changes nothing is no progress: a spin with `atom.cas` would otherwise
+            // hide a deadlock.
             self.version += u64::from(result(old) != old);
             if a.dest != Data::Nothing {
                 w.set(a.dest, lane, old);
@@ -191,6 +196,8 @@ impl Cta<'_> {
             words[word + 1].store((new >> 32) as u32, SeqCst);
             return old;
         }
+        // The host has no atomic for a part of a word that others update as a whole: a narrow
+        // update exchanges the word, or a concurrent one of its other half would be lost.
         let shift = (l.offset & 3) as u32 * 8;
         let cut = if bytes == 4 {
             u32::MAX

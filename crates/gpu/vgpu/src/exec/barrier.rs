@@ -161,6 +161,8 @@ impl Cta<'_> {
         let Some(first) = b.waiting.first() else {
             return;
         };
+        // A GPU waits only for threads that have not exited (CUDA C++ guide, "Independent Thread
+        // Scheduling"), so that the barrier completes: a warning, not a hazard.
         if live < self.context.threads {
             let all = self.context.threads;
             let left = all - live;

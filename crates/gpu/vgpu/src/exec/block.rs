@@ -392,7 +392,9 @@ impl<'a> Block<'a> {
         let mut waits = self.cta.context.waits();
         waits.unfinished -= 1;
         waits.resident -= 1;
+        // Another block may wait for a store since the last report of this one.
         waits.changed |= self.reported != self.cta.version;
+        // A report of an earlier round is no longer in the count, which each round begins at zero.
         if self.stalled && self.round == waits.round {
             waits.stalled -= 1;
         }

@@ -45,6 +45,7 @@ impl Warp {
         if wanted <= self.stride {
             return;
         }
+        // Doubling: a deep recursion would otherwise copy the stacks of all lanes at each call.
         let (old, new) = (self.stride, wanted.max(self.stride * 2).max(4096));
         let mut local = vec![0; new * 32];
         let mut written = vec![false; new * 32];
@@ -278,6 +279,8 @@ impl<'a> Cta<'a> {
         for lane in lanes(mask) {
             w.regs.r64[f.frame_row as usize][lane] = STACK + w.stack[lane];
             let first = lane * w.stride + fixed + w.stack[lane] as usize;
+            // A function that has returned may have left values here, which must not count as
+            // written.
             w.local_written[first..first + f.frame_bytes as usize].fill(false);
             w.stack[lane] += bytes;
         }

@@ -58,6 +58,8 @@ impl Cluster {
             },
             stride: match blocks {
                 1 => bytes,
+                // At least one step without shared memory, too: `rank_of_address` divides by the
+                // stride.
                 _ => bytes.max(1).next_multiple_of(STRIDE_STEP),
             },
             explicit: shape.is_some(),
@@ -213,6 +215,7 @@ impl Units {
         let inside = list.iter().filter(|block| **block < all);
         let mut units: Vec<u64> = inside.map(|b| cluster.of_block(launch.grid, *b)).collect();
         units.sort_unstable();
+        // Two chosen blocks may be in one cluster, which must run once.
         units.dedup();
         Units::List(units)
     }

@@ -74,6 +74,8 @@ impl Cta<'_> {
         for list in [&mut b.arrivals, &mut b.waits, &mut b.arrived_at] {
             list.resize(slots, 0);
         }
+        // The arrival may end the waits of other threads: states that were seen before prove no
+        // deadlock.
         self.version += 1;
         for lane in lanes(mask) {
             let thread = w.index * 32 + lane;
@@ -96,6 +98,8 @@ impl Cta<'_> {
             }
             b.arrivals[thread] += 1;
             b.arrived_at[thread] = pc;
+            // A relaxed arrival publishes only fenced `mbarrier.init` (PTX ISA,
+            // `fence.mbarrier_init`).
             if release {
                 self.clocks.release_to(thread, &mut b.current);
             } else {
@@ -143,6 +147,8 @@ impl Cta<'_> {
                 self.clocks.acquire(thread, clock);
             }
         }
+        // All blocks have arrived, so all have started: accesses to their shared memory are valid
+        // from now on.
         self.remotes
             .note_started(self.context.cluster.rank(warp * 32));
     }

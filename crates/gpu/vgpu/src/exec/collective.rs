@@ -276,6 +276,7 @@ fn matching(w: &mut Warp, all: bool, dest: u32, pred: u32, a: Data, group: u32) 
             .sum();
         let ok = !all || same == group;
         agree |= u32::from(ok) << lane;
+        // PTX ISA, `match.sync`: `all` returns 0 unless every lane has the same value.
         w.regs.r32[dest as usize][lane] = if ok { same } else { 0 };
     }
     if pred != NONE {

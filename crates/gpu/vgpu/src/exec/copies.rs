@@ -48,6 +48,7 @@ impl Cta<'_> {
             let mut real = c.bytes;
             if c.source_bytes != NONE {
                 real = w.regs.r32[c.source_bytes as usize][lane];
+                // PTX ISA, `cp.async`: a source size above that of the copy is undefined behavior.
                 if real > c.bytes {
                     let at = w.address(&c.from, lane);
                     self.hazard(
@@ -182,6 +183,8 @@ impl Cta<'_> {
     pub(super) fn commit_group(&mut self, w: &Warp, mask: u32) {
         for lane in lanes(mask) {
             let copies = &mut self.threads[w.index * 32 + lane].copies;
+            // A commit without copies makes an empty group (PTX ISA, `cp.async.commit_group`),
+            // which a later `wait_group` counts.
             if copies.is_empty() {
                 copies.push(Vec::new());
             }

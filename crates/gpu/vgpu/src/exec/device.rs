@@ -153,6 +153,8 @@ impl Cta<'_> {
     /// reported as a second mistake.
     fn written_askew(&self, allocation: &Allocation, offset: u64, bytes: u32) {
         let bytes = offset..offset + u64::from(bytes);
+        // `save` covers a whole chunk of words: the first and the last word reach all chunks of the
+        // store.
         for word in [bytes.start, bytes.end - 1].map(|byte| (byte / 4) as usize) {
             if self.context.saves {
                 self.context

@@ -157,6 +157,8 @@ struct Packed<'p, 'a> {
 
 impl Arguments for Packed<'_, '_> {
     fn next(&mut self, bytes: u64) -> Option<u64> {
+        // The compiler passes the arguments of `vprintf` as a struct with the natural alignment of
+        // each.
         let at = self.at.next_multiple_of(bytes);
         self.at = at + bytes;
         let touch = Touch::read(self.lane, bytes as u32);

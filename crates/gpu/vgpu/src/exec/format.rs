@@ -39,6 +39,7 @@ enum Length {
 
 impl Length {
     fn bytes(self) -> u64 {
+        // C promotes `char` and `short` arguments to `int`.
         if self == Length::Long { 8 } else { 4 }
     }
 
@@ -161,6 +162,7 @@ impl<A: Arguments> Parser<'_, '_, A> {
             };
         }
         let mut length = Length::Int;
+        // These types have 64 bits in device code on Linux.
         while [b'l', b'z', b'j', b't', b'q', b'L']
             .iter()
             .any(|byte| self.accept(*byte))
@@ -200,6 +202,7 @@ impl<A: Arguments> Parser<'_, '_, A> {
                 self.argument(8)?;
                 Text::plain(Vec::new())
             }
+            // C promotes a `float` argument to `double`.
             _ => number::float(f64::from_bits(self.argument(8)?), c),
         })
     }
@@ -228,6 +231,7 @@ fn pad(text: Text, c: &Conversion) -> Vec<u8> {
     let missing = c
         .width
         .saturating_sub(text.prefix.len() + text.digits.len());
+    // C, `fprintf`: the flag `-` overrides `0`.
     let zeros = c.zero && text.zeros && !c.left;
     let blanks = |wanted: bool| vec![b' '; if wanted { missing } else { 0 }];
     let mut out = blanks(!c.left && !zeros);

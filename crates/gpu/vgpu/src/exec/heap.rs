@@ -57,6 +57,8 @@ impl Cta<'_> {
             Some((heap, offset)) => heap.blocks().give_back(offset),
             None => Err(BadFree::Foreign),
         };
+        // A thread may repeat `malloc` until another one frees: this is the progress that it waits
+        // for.
         self.version += 1;
         let Err(why) = freed else { return };
         let (thread, place) = (Self::thread(w, lane), Location::new(Space::Global, address));

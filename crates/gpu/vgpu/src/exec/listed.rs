@@ -80,6 +80,8 @@ impl Context<'_> {
         }
         let at = found.address;
         let hit = self.memory.find(at).and_then(|_| self.memory.holder(at));
+        // Outside all allocations the nearest one may be a mere neighbor: the pointer in the code
+        // names the buffer that was meant.
         let near = hit
             .or_else(|| self.meant(pc))
             .or_else(|| self.memory.nearest(at))?;

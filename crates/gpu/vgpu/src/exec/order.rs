@@ -247,6 +247,7 @@ impl Cta<'_> {
             }
         }
         let pending = &mut self.threads[thread].pending;
+        // A polling loop observes again and again: without this each poll would add an entry.
         pending.retain(|p| !acquired.holds(&p.acquired));
         pending.push(PendingAcquire { acquired, own });
     }

@@ -72,6 +72,7 @@ impl Placement {
         if self.plain {
             return 0;
         }
+        // Blocks beyond the capacity of the GPU take over the slots of finished ones.
         let slot = self.slots.apply(block % self.slot_count);
         self.numbers.apply(slot % self.multiprocessors) as u32
     }

@@ -21,6 +21,7 @@ impl Printed {
     pub(super) fn add(&mut self, text: &[u8]) {
         self.cost += BYTE_INSTRUCTIONS * text.len() as u64;
         self.text.extend_from_slice(text);
+        // At twice the size: a cut at each addition would move the text that is kept every time.
         if self.text.len() > 2 * KEPT_BYTES {
             self.cut();
         }

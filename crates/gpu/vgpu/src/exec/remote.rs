@@ -94,6 +94,7 @@ impl Cta<'_> {
         let known = known.copied().unwrap_or_default();
         let waited = self.remotes.started.get(own) == Some(&true);
         let threads = first..first + self.context.threads;
+        // Only the first access can come too early: a block that has started stays started.
         if known.segment == 0 && !waited && !self.clocks.has_observed(thread, threads) {
             let block = self.block_name(rank);
             // The other side is the first instruction of that block.

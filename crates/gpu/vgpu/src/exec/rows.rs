@@ -131,6 +131,7 @@ impl Cta<'_> {
             },
         );
         // One test for all lanes: a misaligned address has a low bit set in the union.
+        // `Words` has 16 bytes for each lane: accesses of 32 bytes go lane by lane.
         if bits & u64::from(bytes - 1) != 0 || mask == 0 || bytes > 16 {
             return None;
         }
@@ -142,6 +143,7 @@ impl Cta<'_> {
             high -= SHARED_WINDOW;
             area = Area::Shared;
         }
+        // An end that wraps would make an address near 2^64 valid.
         let end = high.checked_add(u64::from(bytes))?;
         let allocation = match area {
             Area::Shared | Area::Cluster if self.is_own(w, low, end) => None,

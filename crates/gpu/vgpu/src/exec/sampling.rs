@@ -96,6 +96,7 @@ impl Axis {
         let weight = ((centered - first) * WEIGHT_STEPS).round() / WEIGHT_STEPS;
         Taps {
             first: self.index(first as i64),
+            // The cast saturates for an infinite coordinate, whose successor must not overflow.
             second: self.index((first as i64).saturating_add(1)),
             // A coordinate that is not a number has no weight either.
             weight: if weight.is_nan() { 0.0 } else { weight },
@@ -169,6 +170,7 @@ impl Channels {
             (ChannelKind::Float, _) => f32::from_bits(raw),
             (ChannelKind::Unsigned, _) => {
                 let value = raw as f32 / (u32::MAX >> (32 - bits)) as f32;
+                // The transfer function applies to red, green and blue; alpha is linear.
                 match self.srgb && self.format.channel_bytes == 1 && channel < 3 {
                     true => linear_from_srgb(value),
                     false => value,

@@ -62,6 +62,7 @@ fn divergent_barrier(cta: &mut Cta<'_>, warps: &[Warp]) -> bool {
             Op::ClusterWait { aligned } => *aligned,
             _ => false,
         };
+        // Without `.aligned` a part of a warp may execute a barrier alone (PTX ISA, `barrier`).
         if !aligned {
             continue;
         }
@@ -174,6 +175,8 @@ fn different_barriers(cta: &mut Cta<'_>) {
     // Block-wide barriers at different instructions, or one that exited threads do not reach, are
     // divergence. Named barriers that wait for each other are a deadlock.
     let mut live = cta.live.iter().take(cta.context.cluster.blocks);
+    // The array has an entry for each block of the largest cluster; the unused ones are 0, as if
+    // all threads had exited.
     let exited = live.any(|live| *live < cta.context.threads);
     let kind = if other.is_some_and(|o| !o.3 && !counted) || (exited && other.is_none()) {
         HazardKind::BarrierDivergence

@@ -200,6 +200,8 @@ impl Cta<'_> {
             },
         };
         let at = u64::from(chunk.shared + offset);
+        // Only a destination may be in another block of the cluster: the source of a store is
+        // `.shared::cta` (PTX ISA, `cp.async.bulk.tensor`).
         let area = if copy.stores {
             Area::Shared
         } else {

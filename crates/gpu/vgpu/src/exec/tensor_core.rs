@@ -84,6 +84,7 @@ impl Cta<'_> {
         let rank = self.context.cluster.rank(thread);
         let ranks = match blocks {
             1 => vec![rank],
+            // The ranks of a pair differ in their last bit (PTX ISA, "CTA Pair").
             _ => vec![rank & !1, rank | 1],
         };
         if ranks

@@ -99,6 +99,8 @@ impl Cta<'_> {
             if !memory.written[at] {
                 findings.unwritten.get_or_insert((lane, column));
             }
+            // Products of one thread are executed in the order of issue (PTX ISA, "Pipelined
+            // instructions"): its own earlier writes need no wait.
             if memory.products[at].0 != own && self.context.checks.races {
                 let word = self.tensor_word(rank, lane, column);
                 let conflict = self.shadow.check_read(word, &access, &self.clocks);

@@ -106,6 +106,7 @@ impl Cta<'_> {
                 w.set(*data, lane, word.into());
             }
         }
+        // Objects describe plain memory, not sparse textures: every texel is resident.
         if let Some(row) = f.resident {
             w.regs.preds[row as usize] |= mask;
         }

@@ -292,6 +292,8 @@ impl WarpTrace {
         }
         let first = self.sectors.len();
         for range in ranges.filter(|range| !range.is_empty()) {
+            // Rows of a box that follow each other may share the sector at their border, which is
+            // one request.
             let after = self.sectors.get(first..).and_then(<[u64]>::last).copied();
             let sectors = range.start / 32..=(range.end - 1) / 32;
             self.sectors

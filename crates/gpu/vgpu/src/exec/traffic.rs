@@ -134,6 +134,7 @@ fn quads(at: &[u64; 32], mask: u32) -> (u64, u64) {
 /// Returns the groups of `G` lanes with active lanes, and the wavefronts beyond one each. A lane
 /// moves `UNIT` bytes, or fewer of one word.
 fn wavefronts<const UNIT: u64, const G: usize>(at: &[u64; 32], mask: u32) -> (u64, u64) {
+    // 128 consecutive bytes use each of the 32 banks once: no search for conflicts.
     if mask == FULL && UNIT * G as u64 == 128 && in_order::<UNIT>(at) {
         return (32 / G as u64, 0);
     }

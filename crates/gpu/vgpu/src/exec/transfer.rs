@@ -186,6 +186,7 @@ impl Cta<'_> {
         };
         let start = m.at.offset as u64;
         let end = start.saturating_add(u64::from(m.width) * m.data.len() as u64);
+        // Out of bounds: the path lane by lane reports it (`touch_param`).
         if end > self.context.params.len() as u64 {
             return false;
         }

@@ -277,6 +277,7 @@ impl Warp {
         }
         self.reconvergence_points[reconvergence as usize].in_use = false;
         self.free_reconvergence_points.push(reconvergence);
+        // All lanes may have exited or returned instead (`withdraw`): no path continues then.
         if m.arrived != 0 {
             self.add_path(Path {
                 pc: m.pc,

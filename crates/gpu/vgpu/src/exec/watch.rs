@@ -282,6 +282,8 @@ impl AccessRecorder {
         }
         if list.len() >= RANGES_MAX {
             *list = merged(std::mem::take(list));
+            // Accesses without neighbors hardly merge: sorting such a list again every few accesses
+            // would be quadratic.
             if list.len() > RANGES_MAX / 2 {
                 self.cut = true;
                 return;

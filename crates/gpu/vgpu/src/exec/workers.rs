@@ -366,6 +366,7 @@ impl Total {
 
     /// Stops the launch before a block is started.
     fn expire(&mut self, context: &Context<'_>, block: u32, stop: Stop) {
+        // The launch ends once: only the worker that stops it reports the limit.
         if context.stop.swap(true, Relaxed) {
             return;
         }

@@ -34,6 +34,7 @@ impl<'a> FunctionTable<'a> {
         let mut names: HashSet<&str> = HashSet::new();
         if !bodies.is_empty() {
             for body in ast.functions.iter().filter_map(|f| f.body.as_ref()) {
+                // A direct call names its function without taking the address.
                 for i in body.instructions.iter().filter(|i| i.opcode != "call") {
                     names.extend(i.operands.iter().filter_map(named));
                 }
@@ -52,6 +53,8 @@ impl<'a> FunctionTable<'a> {
             .filter(|(_, f)| names.contains(f.name))
             .copied()
             .collect();
+        // The map has a random order, which would decide the numbers of the functions and so the
+        // reports.
         taken.sort_unstable_by_key(|(address, _)| *address);
         FunctionTable {
             bodies,

@@ -404,6 +404,8 @@ impl<'a> Lower<'a> {
         let own = self.call_variables(actual)?;
         let pairs = own.into_iter().zip(formal);
         let copies = pairs.map(|((own, own_bytes), (at, bytes))| {
+            // The prototype of a call may disagree with the function: a copy must stay inside both
+            // variables.
             let bytes = own_bytes.min(*bytes);
             match inward {
                 true => (own, *at, bytes),

@@ -121,6 +121,7 @@ fn packed(a: i32, b: i32, c: u32, k: u32) -> u32 {
     };
     let mask = (1_u32 << bits) - 1;
     let part = |value: i32| value.clamp(least, most) as u32 & mask;
+    // Two parts of 16 bits leave no room for `c`: the shift by 32 must not wrap to one by 0.
     let above = c.checked_shl(2 * bits).unwrap_or(0);
     above | part(a) << bits | part(b)
 }

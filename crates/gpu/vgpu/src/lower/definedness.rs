@@ -314,6 +314,7 @@ fn deciding(i: &Instruction<'_>, watching: &Watching) -> Option<Vec<(u32, &'stat
         "bra" | "brx" | "ret" | "exit" | "trap" | "call" | "membar" | "fence" => {
             values(&i.operands, "a branch")
         }
+        // Their values decide nothing, but their guard does: it decides which lanes take part.
         "shfl" | "vote" | "redux" | "match" | "elect" => Vec::new(),
         _ => return None,
     })

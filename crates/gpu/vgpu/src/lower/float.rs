@@ -132,6 +132,7 @@ fn single(opcode: &str, m: &Mods<'_>, k: u32) -> Option<Alu> {
         "lg2" => alu!(k = [0, FTZ]; |a: F32| -> F32 fin(approx::lg2(fl(a, k)), k)),
         "sin" => alu!(k = [0, FTZ]; |a: F32| -> F32 fin(approx::sin(fl(a, k)), k)),
         "cos" => alu!(k = [0, FTZ]; |a: F32| -> F32 fin(approx::cos(fl(a, k)), k)),
+        // `tanh` supports subnormals and has no `.ftz` (PTX ISA, `tanh`).
         "tanh" => alu!(|a: F32| -> F32 approx::tanh(a)),
         "neg" => alu!(k = [0, FTZ]; |a: F32| -> F32 -fl(a, k)),
         "abs" => alu!(k = [0, FTZ]; |a: F32| -> F32 fl(a, k).abs()),

@@ -184,6 +184,7 @@ impl<'a> Lower<'a> {
             return self.mma_f64(m, shape, [od, oa, ob, oc]);
         }
         let mut form = build_form(m, shape, [d, a, b, c])?;
+        // These kinds pack two 4-bit elements in a byte; in the others each has a byte.
         if m.has("kind::mxf4") || m.has("kind::mxf4nvf4") {
             (form.a, form.b) = (Element::PackedE2m1, Element::PackedE2m1);
         }
@@ -214,6 +215,7 @@ impl<'a> Lower<'a> {
             return Ok(None);
         }
         let blocks = match () {
+            // This kind has `.scale_vec::1X` only, whether it is written or not.
             () if m.has("kind::mxf8f6f4") => 1,
             () if m.has("scale_vec::4X") => 4,
             () if m.has("kind::mxf4") || m.has("kind::mxf4nvf4") => 2,

@@ -92,6 +92,8 @@ fn single(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
 
 fn wide_sum(toss: Toss, a: f64, b: f64) -> f64 {
     let nearest = d::add(a, b, Round::Rn);
+    // Such a sum rounds to an integer on purpose: a random direction would change the integer, not
+    // its error.
     if a.abs() >= WHOLE_DOUBLES || b.abs() >= WHOLE_DOUBLES {
         return nearest;
     }

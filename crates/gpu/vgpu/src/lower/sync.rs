@@ -144,6 +144,7 @@ impl<'a> Lower<'a> {
             id: self.source(id, Kind::R32)?,
             count,
             arrive: m.has("arrive"),
+            // `bar` is `barrier.aligned` (PTX ISA, `bar`).
             aligned: i.opcode == "bar" || m.has("aligned"),
             red: reduction,
         };

@@ -62,6 +62,7 @@ impl Blocks {
         }
         self.live.insert(at, bytes);
         let end = at + length;
+        // Freed blocks explain invalid accesses: from now on this range belongs to a block again.
         while let Some((old, _)) = self
             .freed
             .range(..end)

@@ -81,6 +81,7 @@ impl InitMap {
 
     /// Sets the bits of a range (by the host), 32 bytes an element.
     pub(crate) fn set_bits(&self, range: Range<u64>, bits: &[u32]) {
+        // The bits are valid without the flag, too: `mark` sets both.
         self.all.store(false, Relaxed);
         for (at, bits) in range.clone().step_by(32).zip(bits) {
             let count = (range.end - at).min(32) as u32;

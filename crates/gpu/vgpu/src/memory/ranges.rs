@@ -70,6 +70,7 @@ impl GlobalMemory {
         if pattern.is_empty() {
             return Ok(());
         }
+        // A whole number of repeats: every piece then begins with the pattern.
         let piece = PIECE.next_multiple_of(pattern.len());
         let data: Vec<u8> = pattern.iter().copied().cycle().take(piece).collect();
         for at in range.clone().step_by(piece) {

@@ -133,6 +133,8 @@ impl Module {
             }
             memory.write(*id, 0, &bytes);
             if g.unset {
+                // Without a pattern the zeros stay, as on a GPU, and only count as unwritten: the
+                // host has to set the variable.
                 memory.fill_uninitialised(*id, &[]);
             }
         }

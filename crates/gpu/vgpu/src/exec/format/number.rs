@@ -24,6 +24,7 @@ pub(super) fn signed(value: i64, c: &Conversion) -> Text {
     Text {
         prefix: sign(value < 0, c).into(),
         digits: digits(size, size.to_string(), c),
+        // C, `fprintf`: an integer with a precision ignores the flag `0`.
         zeros: c.precision.is_none(),
     }
 }
@@ -38,6 +39,8 @@ pub(super) fn unsigned(value: u64, c: &Conversion) -> Text {
     let mut digits = digits(value, text, c);
     let mut prefix = "";
     match c.letter {
+        // C, `fprintf`: `#` makes the first octal digit a zero; a number that begins with one needs
+        // no other.
         b'o' if c.alternate && digits.first() != Some(&b'0') => digits.insert(0, b'0'),
         b'x' if c.alternate && value != 0 => prefix = "0x",
         b'X' if c.alternate && value != 0 => prefix = "0X",
@@ -72,6 +75,7 @@ pub(super) fn float(value: f64, c: &Conversion) -> Text {
     Text {
         prefix: prefix.into_bytes(),
         digits: digits.into_bytes(),
+        // C, `fprintf`: infinities and NaNs are padded with spaces even with the flag `0`.
         zeros: value.is_finite(),
     }
 }
@@ -89,6 +93,7 @@ fn decimal(size: f64, precision: usize) -> (String, i32) {
 }
 
 fn with_exponent(digits: &str, exponent: i32) -> String {
+    // C writes the sign and at least two digits of the exponent, Rust neither.
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
@@ -102,6 +107,7 @@ fn exponential(size: f64, precision: usize, point: bool) -> String {
 /// `%g`: the shorter of `%e` and `%f`, without zeros at the end.
 fn general(size: f64, c: &Conversion) -> String {
     let precision = c.precision.unwrap_or(6).max(1);
+    // C, `%g`: the exponent of the rounded number decides, as 9.9999999 rounds to 10.0000.
     let (digits, exponent) = decimal(size, precision - 1);
     let trim = |text: String| match text.contains('.') && !c.alternate {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -146,6 +152,8 @@ fn hexadecimal(size: f64, c: &Conversion) -> String {
             places = precision;
         }
         Some(_) => {}
+        // Without a precision the digits are exact, and the host's library omits zeros at their
+        // end.
         None => {
             while places > 0 && fraction & ((1 << (4 * (HEX_DIGITS - places + 1))) - 1) == 0 {
                 places -= 1;

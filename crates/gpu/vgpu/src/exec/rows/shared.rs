@@ -67,6 +67,7 @@ impl Cta<'_> {
         if kind.bytes != 4 * N as u32 {
             return false;
         }
+        // Lanes are below 32 anyway: the mask spares the vectorized loops a bounds check.
         let place = |lane: usize| (row.at[lane & 31] / (4 * N as u64)) as usize;
         let read_unwritten = kind.write || !self.context.checks.uninitialized;
         // High four bits: the bytes exist. Low four: they were written.
