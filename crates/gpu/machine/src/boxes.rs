@@ -104,6 +104,7 @@ impl Memory<'_> {
         let mut bytes = Vec::with_capacity(TENSOR_MAP_BYTES);
         for offset in (0..TENSOR_MAP_BYTES as u64).step_by(4) {
             let word = match at & !0xffff_ffff {
+                // A `__grid_constant__` tensor map stays among the parameters, in constant bank 0.
                 CONSTANT_WINDOW => {
                     let place = (at + offset) & 0xffff_ffff;
                     w.registers.banks.read::<4>(0, place as usize) as u32
@@ -116,6 +117,7 @@ impl Memory<'_> {
     }
 
     fn load_chunk(&mut self, place: &TensorBox<'_>, chunk: &Chunk) -> Result<(), String> {
+        // A box may begin at any element, so that its chunks need not be aligned in global memory.
         if chunk.inside == (0..16) && chunk.global.is_multiple_of(16) {
             let value = self.load_global(chunk.global, 16)?;
             return self.store_shared(chunk.shared.into(), 16, value);

@@ -71,6 +71,7 @@ impl Warp {
                 trace.shared(pc, groups + extra, extra, mask, bytes.into(), write);
             }
             Window::Local => {
+                // A generic address has the number of the window above the offset.
                 let at = at.map(|at| at & 0xffff_ffff);
                 trace.local(pc, &at, mask, bytes.into(), write);
             }

@@ -89,6 +89,7 @@ impl SassRun {
         let found = machine.run(module, memory, template);
         let after = match &found {
             Ok(execution) => execution.undo(memory),
+            // A failed execution has undone its stores.
             Err(_) => BTreeMap::new(),
         };
         let found = found.map(Box::new);

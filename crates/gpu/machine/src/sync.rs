@@ -179,6 +179,7 @@ impl Memory<'_> {
                     let now = self.read_word(at[lane])? >> 63;
                     over |= u32::from(now != u64::from(phase[lane] >> 31)) << lane;
                 }
+                // A poll in vain ends no wait: the trace leaves it out.
                 if let Some(lane) = lanes(over).next()
                     && let Some(phase) = self.phases.last(at[lane])
                 {
@@ -206,6 +207,7 @@ impl Memory<'_> {
             let mut new = rows.map(|row| row[lane]);
             if let Some(op) = s.reduce {
                 let old = self.load_shared(to, s.bytes)?;
+                // `async_store` lowers no other type.
                 let value = apply(op, AtomType::U32, old[0].into(), new[0].into(), 0);
                 new[0] = value as u32;
             }

@@ -128,6 +128,7 @@ impl Warp {
         if self.paths[self.current].mask == 0 {
             self.paths.swap_remove(self.current);
         }
+        // Other paths may have waited for these lanes only.
         self.resume_complete();
     }
 

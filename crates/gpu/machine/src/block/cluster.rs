@@ -42,6 +42,8 @@ impl Block<'_> {
     pub(super) fn wait_for_cluster(&mut self, w: usize) {
         let index = self.barriers.len() - 1;
         let warp = &mut self.warps[w];
+        // Not the present phase: that of the arrival may be over, and other warps may have arrived
+        // in the next one.
         let phase = warp.cluster_phase;
         if let Some(trace) = &mut warp.trace {
             let number = self.memory.phases.of_block_barrier(index as u32, phase);

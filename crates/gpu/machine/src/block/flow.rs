@@ -121,6 +121,7 @@ fn waiting(warp: &mut Warp, control: &Control, on: u32, mask: u32, next: u32) ->
         Control::Products(_) => None,
         Control::ClusterArrive | Control::ClusterWait if on == 0 => Some(next),
         Control::Barrier(_) | Control::ClusterArrive | Control::ClusterWait => {
+            // Lanes that the guard switches off do not take part: they continue as a separate path.
             if on != mask {
                 warp.diverge(mask & !on, next);
             }

@@ -39,6 +39,8 @@ fn shuffle(i: &Instruction) -> Option<Run> {
         let mut within = 0u32;
         for lane in 0..32u32 {
             let l = lane as usize;
+            // As in `c` of `shfl.sync`: the clamp is in bits 0 to 4, the segment mask in bits 8 to
+            // 12.
             let (amount, segment, clamp) = (b[l] & 31, c[l] >> 8 & 31, c[l] & 31);
             let last = lane & segment | clamp & !segment;
             let first = lane & segment;
@@ -257,6 +259,7 @@ pub(super) fn control(i: &Instruction) -> Option<Op> {
         "BREAK" => Control::Break(convergence(i)?, condition(i)),
         "WARPSYNC" if i.has("ALL") => Control::Members(None),
         "WARPSYNC" => Control::Members(Some(lanes_named(i)?)),
+        // A kernel sleeps where it waits for another thread, which may be one of this warp.
         "YIELD" | "NANOSLEEP" => Control::Yield,
         "BAR" => Control::Barrier(Box::new(barrier(i)?)),
         "UCGABAR_ARV" => Control::ClusterArrive,
