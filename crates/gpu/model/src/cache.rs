@@ -80,6 +80,7 @@ impl Cache {
         let line = sector / 4;
         let Some(set) = self.set(line) else { return };
         let way = set.tags.iter().position(|t| *t == line + 1);
+        // Another sector of the same access may have replaced the line.
         if let Some(way) = way {
             let part = &mut set.times[way][(sector % 4) as usize];
             if *part == REQUESTED {

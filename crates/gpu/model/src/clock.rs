@@ -42,6 +42,7 @@ pub(super) fn lower_mhz(
         return None;
     }
     let schedulers = f64::from(arch.schedulers);
+    // Cycles of the mean scheduler for one block: the replay was of `progress` blocks.
     let busy = outcome.tally.pipe_cycles[TENSOR] as f64 / schedulers / outcome.progress.max(1e-6);
     // `mma.sync` has a part of the full rate.
     let rate = match work.code.iter().any(|instr| instr.tensor_core.is_some()) {

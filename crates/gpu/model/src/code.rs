@@ -167,6 +167,7 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
     let bare = Instr {
         unit: Unit::Unknown,
         stall: control.stall,
+        // The field has room for eight numbers, but there are six barriers.
         write_barrier: control.write_barrier.filter(|b| *b < 6),
         read_barrier: control.read_barrier.filter(|b| *b < 6),
         wait: control.wait_mask,
@@ -284,6 +285,7 @@ fn reads(known: &Instruction) -> [Read; READS] {
         .iter()
         .enumerate()
         .filter(|(index, operand)| {
+            // The result is the first operand, unless that is a predicate.
             let result = *index == 0 && matches!(operand, Operand::Register(_));
             !result && !matches!(operand, Operand::Predicate(_))
         });
@@ -292,6 +294,7 @@ fn reads(known: &Instruction) -> [Read; READS] {
         let Operand::Register(register) = operand else {
             continue;
         };
+        // Uniform registers are in a register file of their own.
         if register.is_zero() || register.uniform {
             continue;
         }
@@ -315,6 +318,7 @@ fn bulk(known: &Instruction) -> Option<Bulk> {
     match known.opcode {
         "UTMALDG" => Some(Bulk::Load),
         "UTMASTG" | "UTMAREDG" => Some(Bulk::Store),
+        // The first modifier is the destination: shared memory, or global memory.
         "UBLKCP" if known.modifiers.first() == Some(&"S") => Some(Bulk::Load),
         "UBLKCP" => Some(Bulk::Store),
         _ => None,
@@ -335,6 +339,7 @@ fn tensor_core(known: &Instruction) -> Option<TensorCore> {
         "LDTM" | "STTM" => {
             let number = |m: &&str| m.strip_prefix('x')?.parse().ok();
             let repeats: u32 = known.modifiers.iter().find_map(number).unwrap_or(1);
+            // A repetition of `.16x128b` has two registers of a lane, one of `.16x256b` four.
             let each = match () {
                 () if known.has("16dp128bit") => 2,
                 () if known.has("16dp256bit") => 4,
@@ -370,6 +375,7 @@ fn group_product(known: &Instruction) -> Option<GroupProduct> {
     // A row of every type has 32 bytes; A may lie in registers.
     let rows_in_memory = if registers.count() == 1 { rows } else { 0 };
     Some(GroupProduct {
+        // Each of the four warps has a quarter of the rows.
         multiply_adds: rows / 4 * columns * depth,
         matrix: matrix_type(known),
         operand_bytes: 32 * (rows_in_memory + columns),

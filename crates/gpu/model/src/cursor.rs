@@ -45,6 +45,7 @@ impl Cursor {
     /// Returns the access of the present instruction.
     pub(super) fn access<'t>(&mut self, trace: &'t WarpTrace) -> AccessLookup<'t> {
         let list = &trace.accesses;
+        // The model does not look up every access, and never the second one of a copy by itself.
         while list.get(self.access).is_some_and(|a| a.at < self.step) {
             self.access += 1;
         }
@@ -54,6 +55,7 @@ impl Cursor {
                 let pair = list.get(self.access + 1).filter(|b| b.at == access.at);
                 AccessLookup::Access(access, pair)
             }
+            // A trace keeps the first accesses of a warp, so that dropped ones are behind its last.
             None if trace.dropped > 0 => AccessLookup::Unknown,
             _ => AccessLookup::Inactive,
         }

@@ -42,7 +42,9 @@ pub(super) fn find_deciding_buffers(
     );
     one.trace = true;
     one.depth = Depth::Addresses;
+    // Not the trace at hand: since then the block has changed memory, and its depth was another.
     let usual = execute_block(module, memory, arch, &one)?;
+    // One buffer at a time, so that the result can name those that decide.
     let buffers: BTreeSet<BufferId> = sectors.iter().map(|(buffer, _)| *buffer).collect();
     let mut found = Vec::new();
     for buffer in buffers {
@@ -132,6 +134,7 @@ fn replace_sectors(
         }
         pairs.push((offset, held, other));
     }
+    // Not before all are read: a sector may be the source of another one.
     for (offset, _, other) in &pairs {
         memory.write(buffer, *offset, other);
     }

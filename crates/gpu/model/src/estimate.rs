@@ -200,6 +200,7 @@ fn with_heaviest(outcome: &Outcome, work: &Work<'_>, blocks: f64, imbalance: Imb
         return cycles;
     }
     let resident_time = match outcome.first_wave {
+        // No wave has ended: it takes its time at the rate so far.
         None => outcome.cycles as f64 * work.resident as f64 / outcome.progress.max(1e-6),
         Some(first) => first as f64,
     };
@@ -235,6 +236,7 @@ fn extrapolate_cycles(outcome: &Outcome, blocks: f64) -> f64 {
 /// capability 8.0 the system reserves 1 KiB of shared memory per block.
 pub fn resident_blocks(arch: &Arch, threads: u32, registers: u32, shared_bytes: u64) -> u32 {
     let warps = threads.div_ceil(32).max(1);
+    // A warp with few threads takes the place of a whole one.
     let by_threads = arch.max_threads_per_sm / (warps * 32);
     let registers_a_warp = (registers.max(1) * 32).div_ceil(256) * 256;
     // Each scheduler has a separate part of the registers.
@@ -261,6 +263,7 @@ fn tensor_memory_blocks(code: &[Instr], trace: &BlockTrace) -> u32 {
     });
     match columns.sum::<u32>() {
         0 => u32::MAX,
+        // A block that frees columns and allocates again has a sum beyond the size.
         columns => (COLUMNS / columns).max(1),
     }
 }
@@ -274,6 +277,7 @@ fn compute_floor(
     traffic: &Traffic,
 ) -> Floor {
     let scale = blocks as f64 / counters.blocks.max(1) as f64;
+    // The highest clock, although products may lower it, keeps this a lower bound.
     let clock = f64::from(arch.boost_mhz) * 1e6 * f64::from(arch.sm_count);
     let double = f64::from(arch.fp64_lanes) * 2.0 * clock;
     // With several matrix types, the fastest rate keeps the result a lower bound.

@@ -122,6 +122,7 @@ pub(super) fn extrapolate_long(
         }
     }
     let counted = counters[0].extrapolated(counters[1], number.steps());
+    // Two runs that store nothing leave the same memory whatever they compute.
     if counters[0].global_store_bytes == 0
         || !has_predicted_length(module, memory, arch, template, &counted)?
     {
@@ -204,9 +205,11 @@ fn find_length_argument(
                 Some(known) => known,
                 None => break,
             };
+            // Too small: some of the work of the whole block, such as a loop, was skipped.
             if !covers {
                 continue;
             }
+            // Room for three times the work of the first.
             let (second, _) = length(memory, index, least * 2, MAX_SHORT_INSTRUCTIONS * 4)?;
             let (third, _) = length(memory, index, least * 3, MAX_SHORT_INSTRUCTIONS * 4)?;
             let straight = (third - (2.0 * second - first)).abs() <= MAX_LINE_ERROR * third;

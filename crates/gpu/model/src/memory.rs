@@ -68,6 +68,8 @@ impl Neighbourhood {
         let mut common: Option<Sectors> = None;
         for (share, other) in along.iter_mut().zip(beside) {
             let Some(other) = other else { continue };
+            // Only a beginning of the neighbour was executed, to be compared with as much of this
+            // block.
             let (a, b) = (footprint(main, Some(other)), footprint(other, Some(main)));
             let both: Sectors = a.intersection(&b).copied().collect();
             *share = both.len() as f64 / a.len().max(1) as f64;
@@ -105,10 +107,12 @@ impl Neighbourhood {
         kept: f64,
         allocated: u64,
     ) -> Traffic {
+        // Accesses beyond the trace are taken to reach new sectors at the same rate.
         let each = self.mine.len().max(1) as f64 * kept.max(1.0);
         let [along_x, along_y] = self.along;
         let [x, y, z] = grid.map(f64::from);
         let blocks = x * y * z;
+        // Blocks start along x, then y, so that those at once are rows of the grid.
         let wide = (together as f64).min(x).max(1.0);
         let high = (together as f64 / wide).min(y * z).max(1.0);
         let grow = |n: f64, shared: f64| 1.0 + (n - 1.0) * (1.0 - shared);

@@ -36,6 +36,7 @@ impl Estimate {
             ("l2", t.l2_cycles.max(t.atomic_cycles) / cycles),
             ("dram", t.dram_cycles / cycles),
         ];
+        // The time is that of the roofline if the replay was faster.
         if self.floor.us >= self.us {
             return self.floor.bound;
         }

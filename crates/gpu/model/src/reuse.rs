@@ -80,6 +80,7 @@ pub(super) fn survey(
     if wave < 2 {
         return Ok(Reuse::none());
     }
+    // The last wave may have fewer blocks, which would show less reuse.
     let first = (chosen / wave * wave).min(blocks - wave);
     let list = draw_blocks(wave).into_iter().map(|at| first + at).collect();
     let (each, depth) = (SURVEY_INSTRUCTIONS, Depth::Addresses);
@@ -124,6 +125,8 @@ fn estimate_reuse(traces: &[BlockTrace], wave: u64) -> Reuse {
         let share = if wave == traces.len() as u64 {
             counts.len() as f64 / asked
         } else {
+            // `q` is the share of the pairs of blocks that meet in a sector, of those if all loaded
+            // the same.
             let pairs = |n: f64| n * (n - 1.0) / 2.0;
             let met: f64 = counts.values().map(|n| pairs(f64::from(*n))).sum();
             let meetings = pairs(count) * asked / count;

@@ -287,6 +287,7 @@ fn executed_block(
     let (Some(plain), Some(main)) = (plain, main) else {
         return Ok(Err(Withheld::Empty));
     };
+    // The counters are those of a whole cluster.
     let share = 1.0 / report.counters.blocks.max(1) as f64;
     Ok(Ok(Block {
         main,
@@ -344,6 +345,7 @@ fn representative(
     if !slice.depends_on_block() || blocks < 2 {
         return Ok((middle, equal(false)));
     }
+    // A block that runs alone does not take the path that it takes among others.
     if slice.depends_on_other_blocks() {
         return Ok((middle, equal(true)));
     }
@@ -397,6 +399,7 @@ impl Follow<'_> {
             one.depth = Depth::Control;
             let report = launch(self.module, memory, self.arch, &one)?;
             self.state.restore(memory);
+            // A path that was cut short says nothing of the block's work.
             if report.end != End::Completed {
                 break;
             }
@@ -415,6 +418,7 @@ impl Follow<'_> {
     ) -> Result<Option<f64>, LaunchError> {
         let least = paths.iter().min_by(|a, b| a.1.total_cmp(&b.1));
         let most = paths.iter().map(|(_, work)| *work).fold(0.0, f64::max);
+        // Among equal blocks none is idle, however little they do.
         let Some((block, work)) = least.filter(|(_, work)| most > work * (1.0 + EQUAL_SHARE))
         else {
             return Ok(None);

@@ -51,6 +51,7 @@ impl Tensor {
             tf32: or_f16(arch.tensor_tf32),
             int: or_f16(arch.tensor_i8),
             f8: or_f16(arch.tensor_f8),
+            // Without a unit of their own, products of this type use the lanes of double precision.
             f64: match arch.tensor_f64 {
                 0 => f64::from(arch.fp64_lanes) / f64::from(arch.schedulers),
                 whole => rate(whole),
@@ -100,6 +101,7 @@ impl Rates {
         let shared = |lanes: u32| u64::from((32 * arch.schedulers).div_ceil(lanes.max(1)));
         let two_fma = arch.fp32_lanes > arch.imad_lanes;
         Rates {
+            // Each of two pipes has the width of the one for integers.
             fma: if two_fma {
                 each(arch.imad_lanes)
             } else {

@@ -82,6 +82,7 @@ impl Constants {
         let there = lines
             .map(|line| self.indexed.request(line, now, beyond))
             .max();
+        // The last address begins one interval before the unit is free.
         (begun + busy - ADDRESS_CYCLES).max(there.unwrap_or(now))
     }
 }

@@ -68,6 +68,7 @@ impl Lines {
             }
         }
         self.there[line as usize] = time;
+        // For the replacement a request counts as a use, for the prefetch it does not.
         self.mark(line);
         self.fresh[line as usize] = true;
         self.held += 1;
@@ -138,6 +139,7 @@ impl Fetch {
     /// Returns the arrival of 64 bytes of a constant bank that a constant cache requests at `now`.
     /// It is one cycle later than a line of code at a scheduler, 79 in all as measured.
     pub(super) fn constant(&mut self, line: u32, now: u64) -> u64 {
+        // A line of constants is half as long as one of code.
         let place = self.code + (line / 2).min(CONSTANT_BANK_INSTRUCTIONS as u32 / LINE - 1);
         self.shared(place, now) + ROUND_TRIP_CYCLES + 1
     }

@@ -303,6 +303,7 @@ impl<'a> Sm<'a> {
                 continue;
             }
             if let Some(there) = self.constant_missing(core, instr.operand, now) {
+                // No other warp of the scheduler issues in these cycles either.
                 let warp = &mut self.warps[warp_index];
                 (warp.ready, warp.why) = (there, Stall::ImcMiss);
                 soonest = (there.min(now + MISS_STALL_CYCLES), Stall::ImcMiss);
@@ -312,6 +313,7 @@ impl<'a> Sm<'a> {
             self.execute(core, warp_index, now, pipe);
             return;
         }
+        // Warps at a barrier have no cycle at which they go on; others, if there are any, decide.
         let why = match barrier {
             Some(why) if soonest.0 == u64::MAX => why,
             _ => soonest.1,
@@ -391,6 +393,7 @@ impl<'a> Sm<'a> {
             return self.leave(core, warp_index, now);
         }
         let at = warp.cursor.at;
+        // Instructions of a line arrive together; a jump back may find the line replaced.
         if at / LINE != before / LINE || at < before {
             let there = self.fetch.request(core, at, now);
             ready = ready.max((there, Stall::NoInstruction));
@@ -443,6 +446,7 @@ impl<'a> Sm<'a> {
     /// Removes a finished warp; a finished block is replaced by the next one.
     fn leave(&mut self, core: usize, warp_index: usize, now: u64) {
         let slot = self.warps[warp_index].slot;
+        // A phase of the next block in the slot must not wake this warp.
         self.warps[warp_index].slot = usize::MAX;
         self.cores[core].warps.retain(|w| *w != warp_index);
         self.cores[core].last = None;

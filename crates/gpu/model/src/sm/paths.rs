@@ -86,6 +86,8 @@ impl<'a> Sm<'a> {
             }
             Unit::Misc if instr.bulk.is_some() => (now + shared, Stall::ShortScoreboard),
             Unit::Misc if instr.commits => {
+                // Groups complete in order, so that one ends no sooner than the copies of all
+                // before it.
                 let warp = &mut self.warps[warp_index];
                 warp.groups.push(warp.copies);
                 (now + 2, Stall::LongScoreboard)
@@ -173,6 +175,7 @@ impl<'a> Sm<'a> {
             AccessLookup::Inactive => return (now + 4, Stall::LongScoreboard),
             AccessLookup::Unknown => &[],
         };
+        // The L2 cache executes atomics, so that they pass the L1 cache like stores.
         let write = instr.write || instr.unit == Unit::Atomic;
         let all = match found {
             AccessLookup::Access(access, _) => u64::from(instr.bytes) * u64::from(access.lanes),
@@ -259,6 +262,7 @@ impl<'a> Sm<'a> {
         // A block also inherits the local memory of the block that it replaces.
         let slot = self.warps[warp_index].slot as u64;
         let index = self.warps[warp_index].index as u64;
+        // Room for the largest local memory: 512 KiB of each of 32 lanes are 2^19 sectors.
         let base = (slot * 64 + index) << 20;
         let own: Vec<u64> = sectors.iter().map(|s| s + base).collect();
         self.out.tally.local_sectors += own.len() as u64;
@@ -292,6 +296,7 @@ impl<'a> Sm<'a> {
         let moved = |sector: &u64| sector_of_replica(*sector, replica);
         let mut under_way = 0;
         for sector in sectors {
+            // The L1 cache writes through: a store goes on to the L2 cache even on a hit.
             match self.l1.touch(moved(sector), !write) {
                 Some(time) if !write => under_way = under_way.max(time),
                 _ => {
@@ -326,6 +331,7 @@ impl<'a> Sm<'a> {
     pub(super) fn first_fetch(&mut self, sector: u64, replica: u64, write: bool) -> f64 {
         let own = sector_of_replica(sector, replica);
         match sector & PRIVATE {
+            // A sector that is both loaded and stored passes between memory and the L2 cache twice.
             _ if !self.seen.insert(own | u64::from(write) << 62) => 0.0,
             0 => self.work.cold,
             _ => self.work.first_miss,

@@ -43,6 +43,7 @@ impl Ports {
         }
         self.advance(now);
         let window = (1u8 << READ_WINDOW_CYCLES) - 1;
+        // A fourth register of one bank cannot be read in the window and follows it.
         while (0..2).any(|bank| {
             (!self.taken[bank] & window).count_ones() < wanted[bank].min(READ_WINDOW_CYCLES)
         }) {

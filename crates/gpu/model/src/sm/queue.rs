@@ -68,6 +68,8 @@ impl SerialResource {
             self.taken.pop_front();
         }
         let mut start = soonest;
+        // Each scheduler has its own delay, so that an instruction may come before one taken
+        // earlier.
         let mut place = self.taken.len();
         for (index, (from, to)) in self.taken.iter().enumerate() {
             if start + cycles <= *from {
