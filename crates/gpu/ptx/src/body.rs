@@ -50,6 +50,7 @@ impl<'a> Parser<'a> {
             scopes: vec![Scope::default()],
             used_bytes: None,
         };
+        // The outermost scope is its own parent.
         parser.body.scopes.push(0);
         while !parser.scopes.is_empty() {
             parser.statement()?;
@@ -76,6 +77,7 @@ impl<'a> Parser<'a> {
                 self.small("a line")?,
                 self.small("a column")?,
             );
+            // The call itself may have no `.loc` of its own.
             inlined_at = match self.latest.get(&key) {
                 Some(index) => *index,
                 None => {
@@ -224,6 +226,7 @@ impl<'a> BodyParser<'_, 'a> {
                     Some(hex) => u32::from_str_radix(hex, 16).ok(),
                     None => m.parse().ok(),
                 });
+            // Another pragma may stand between the mask and its load.
             self.used_bytes = number.or(self.used_bytes);
         }
         self.skip_statement()
@@ -285,6 +288,7 @@ impl<'a> BodyParser<'_, 'a> {
                 return Some(*reg);
             }
             if let (Some(family), Some(n)) = (scope.families.get(stem), number)
+                // A greater number may belong to a family of the same name in an outer scope.
                 && n < family.count
             {
                 return Some(Reg(family.first + n));
@@ -453,6 +457,7 @@ impl<'a> BodyParser<'_, 'a> {
                 }
                 _ => "",
             };
+            // A name such as `%r5` looks like a special register but is one that was not declared.
             let known = special.starts_with(|c: char| c.is_ascii_lowercase());
             if !known || special.ends_with(|c: char| c.is_ascii_digit()) && !is_special(special) {
                 return self.undeclared(name);

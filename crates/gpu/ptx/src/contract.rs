@@ -76,6 +76,7 @@ impl<'a> Open<'a> {
     fn set(&mut self, register: Reg) {
         self.products.remove(&register);
         for name in self.with_factor.get(&register).into_iter().flatten() {
+            // An entry outlives its product; without this factor the next one stays as it is.
             let product = self.products.get_mut(name);
             if product.is_some_and(|product| !product.after(register)) {
                 self.products.remove(name);
@@ -166,6 +167,7 @@ fn sums<'a>(body: &Body<'a>) -> BTreeMap<usize, Vec<Fused<'a>>> {
             let Some(Operand::Reg(reg)) = product else {
                 return None;
             };
+            // In `p + p` the fused sum would still read the product.
             let product = open.products.get(reg).filter(|_| product != addend)?;
             let sum = fused(instruction, product, addend?, sign)?;
             Some(Fused {

@@ -76,6 +76,7 @@ pub fn destinations(i: &Instruction<'_>) -> Vec<Reg> {
     match i.operands.first() {
         Some(Operand::Address(..)) | None => {}
         Some(_) if WITHOUT_DESTINATION.contains(&i.opcode) && !reduces => {}
+        // The register of the others has an address in tensor memory.
         Some(_) if i.opcode == "tcgen05" && !i.modifiers.contains(&"ld") => {}
         Some(first) => registers(first, &mut all),
     }
@@ -245,6 +246,7 @@ impl Flow<'_, '_> {
         for reg in destinations_with(i, carry_flag(self.body)) {
             if guard || computed || loaded {
                 undefined.add(reg);
+            // With a guard the old value may stay.
             } else if i.guard.is_none() {
                 undefined.remove(reg);
             }

@@ -63,6 +63,7 @@ impl Discards {
             }
         }
         let mut registers = reach(discarded, &sources);
+        // Another use counts even if a predicate discards the value elsewhere.
         for register in reach(used, &sources) {
             registers.remove(&register);
         }
@@ -96,6 +97,7 @@ fn classify(i: &Instruction<'_>, value: Reg) -> Use {
     if JUDGED.contains(&i.opcode) && !has("param") && !has("local") {
         return Use::Judged;
     }
+    // The carry flag is not among the registers that are followed.
     let carries = has("cc");
     // A packed value may have parts that are not used.
     let packs = sources.iter().any(packs) || i.opcode == "cvt" && sources.len() > 1;

@@ -28,6 +28,7 @@ pub fn post_dominators(successors: &[Vec<usize>]) -> Vec<Option<usize>> {
     let mut changed = true;
     while changed {
         changed = false;
+        // The first one is the end itself.
         for &block in order.iter().skip(1) {
             let known = successors[block].iter().copied();
             let known = known.filter(|next| dominator[*next] != usize::MAX);
@@ -200,6 +201,7 @@ fn deciders(
             let mut at = *to;
             while at != stop && at < end {
                 let deciders: &mut Vec<usize> = &mut found[at];
+                // Another successor has led here before, and on from here.
                 if deciders.last() == Some(&terminator) {
                     break;
                 }

@@ -90,6 +90,7 @@ impl<'a> Copies<'a> {
                 from.insert(*d, source);
             }
         }
+        // A register that is set again equals its source in a part of the code only.
         from.retain(|d, _| sets.get(d) == Some(&1));
         Copies(from)
     }

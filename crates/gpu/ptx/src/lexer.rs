@@ -116,6 +116,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn skip_block_comment(&mut self) -> Result<(), PtxError> {
+        // Built here for its position: the end of the text would tell nothing.
         let open = self.error(PtxErrorKind::Truncated, "a comment `/*` is never closed");
         self.at += 2;
         while self.at < self.text.len() {

@@ -191,6 +191,7 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             Token::Dot("file") => self.file(),
+            // Sections have debug information, which no instruction reads.
             Token::Dot("section") => self.skip_section(),
             Token::Dot("alias" | "pragma" | "loc") => self.skip_to_semicolon_or_line(),
             Token::Dot(word) => self.error(
@@ -269,6 +270,7 @@ impl<'a> Parser<'a> {
         };
         self.performance_directives(&mut function)?;
         if !self.accept(';') {
+            // A location does not extend into the next function.
             self.location = 0;
             function.body = Some(self.body()?);
         }

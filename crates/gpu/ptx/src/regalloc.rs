@@ -248,6 +248,7 @@ pub(super) fn live(mut blocks: Vec<Block>) -> Vec<Block> {
                     } = &blocks[*next];
                     grown |= live_out.add_all(needs, None) | live_out.add_all(behind, Some(sets));
                 } else {
+                    // The rest of what is live at its beginning is in this set already.
                     grown |= live_out.add_all(&blocks[at].needs, None);
                 }
             }
@@ -269,6 +270,7 @@ fn intervals(body: &Body<'_>, effects: &[Effects], blocks: &[Block]) -> Vec<(Ran
     for block in blocks {
         let Range { start, end } = block.range;
         let live_in = block.live_in();
+        // A register may live through a block that does not name it, as in a loop.
         live_in.members().for_each(|reg| needed(reg, start));
         block
             .live_out

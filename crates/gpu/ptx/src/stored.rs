@@ -25,6 +25,7 @@ pub fn never_written(ast: &Ast<'_>) -> HashSet<String> {
             left.retain(|name| !written.contains(name));
         }
     }
+    // Code may load the address from memory and store through it.
     for init in ast.variables.iter().flat_map(|v| &v.init) {
         if let Init::Address { symbol, .. } = init {
             left.remove(*symbol);

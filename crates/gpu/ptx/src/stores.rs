@@ -87,6 +87,7 @@ pub fn slice(ast: &Ast<'_>, entry: &Function<'_>, roots: Roots) -> Result<Vec<St
             (true, _) if loads(i) && !slicer.whole[at] => Step::Touch,
             (true, _) => Step::Keep,
             (false, true) => Step::Goto(flow.join(at)),
+            // A jump without a condition is part of every path.
             (false, false) if ends_block(i) => Step::Keep,
             (false, false) => Step::Skip,
         }
@@ -203,6 +204,7 @@ impl<'a> Slicer<'a> {
     fn close(&mut self) {
         while let Some(at) = self.next.pop() {
             let i = &self.body.instructions[at];
+            // Sizes and coordinates of a copy or a surface store decide the written bytes, too.
             let needed = if self.whole[at] || !stores(i) || matches!(i.opcode, "cp" | "sust") {
                 reads(i)
             } else {
@@ -258,6 +260,7 @@ impl<'a> Slicer<'a> {
             let to_shared = shared && (has(i, "shared") || i.opcode == "stmatrix");
             let to_local = local && has(i, "local");
             let generic = (shared || local) && maybe_near(i) && !near(i);
+            // Without them a thread would read shared memory before others have written it.
             let waits = shared && matches!(i.opcode, "bar" | "barrier" | "mbarrier" | "cp");
             if writes && (to_shared || to_local || generic) || waits {
                 self.keep(at, true);

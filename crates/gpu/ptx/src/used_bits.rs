@@ -18,6 +18,7 @@ impl UsedBits {
         let mut needs = Vec::new();
         loop {
             let mut changed = false;
+            // Needs go from results to sources, so that one pass is enough for code without loops.
             for i in body.instructions.iter().rev() {
                 needs.clear();
                 used.needs_of(i, &mut needs);
@@ -44,6 +45,7 @@ impl UsedBits {
         }
         let bytes = (0..width).filter(|byte| bits >> (8 * byte) & 0xff != 0);
         let low = bytes.fold(0, |all, byte| all | 1 << byte);
+        // Bits above the element are copies of its sign.
         let extended = signed && width < 8 && bits >> (8 * width) != 0;
         low | u32::from(extended) << (width - 1)
     }

@@ -35,6 +35,7 @@ pub(super) fn replace_each<'a>(
         firsts.push(code.len());
         code.extend(replaced(i));
     }
+    // A label may stand behind the last instruction.
     firsts.push(code.len());
     for (_, _, at) in &mut body.labels {
         *at = firsts.get(*at).copied().unwrap_or(*at);

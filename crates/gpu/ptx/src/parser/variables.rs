@@ -95,6 +95,7 @@ impl<'a> Parser<'a> {
         let mut count = Some(1u64);
         while self.accept('[') {
             if self.accept(']') {
+                // The initialiser decides the size, or the launch for dynamic shared memory.
                 count = Some(0);
                 continue;
             }
