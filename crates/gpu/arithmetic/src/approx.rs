@@ -54,6 +54,7 @@ pub fn ex2(x: f32) -> f32 {
     let first = f32::from_bits((half.wrapping_add(127) as u32) << 23);
     let second = f32::from_bits((n.wrapping_sub(half).wrapping_add(127) as u32) << 23);
     let r = p * first * second;
+    // The clamp has made a number of a NaN.
     if x.is_nan() { NAN } else { r }
 }
 
@@ -211,10 +212,12 @@ fn quarters_of_turns(x: f32) -> ReducedAngle {
     let wide = if wide.abs() < 2_251_799_813_685_248.0 {
         wide
     } else {
+        // Not simply 0: infinities become NaN.
         wide * 0.0
     };
     let shifted = wide + MAGIC;
     let t = (wide - (shifted - MAGIC)) * std::f64::consts::FRAC_PI_2;
+    // The magic number has put the integer into the low bits.
     let quadrant = shifted.to_bits() as u32;
     ReducedAngle { quadrant, t }
 }

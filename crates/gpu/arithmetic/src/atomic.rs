@@ -69,6 +69,7 @@ pub fn apply(op: AtomOp, ty: AtomType, old: u64, b: u64, c: u64) -> u64 {
             } else {
                 (1 << (ty.bytes() * 8)) - 1
             };
+            // The comparand is a whole register.
             return if old == b & cut { c } else { old };
         }
         AtomOp::And => return old & b,
@@ -90,6 +91,7 @@ pub fn apply(op: AtomOp, ty: AtomType, old: u64, b: u64, c: u64) -> u64 {
             };
             r.to_bits().into()
         }
+        // PTX has no other atomic arithmetic on doubles.
         AtomType::F64 => {
             let (x, y) = (f64::from_bits(old), f64::from_bits(b));
             double::add(x, y, Round::Rn).to_bits()

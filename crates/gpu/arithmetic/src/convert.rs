@@ -97,6 +97,7 @@ pub fn f32_to_s32_rz(x: f32) -> i32 {
 #[inline]
 pub fn int_to_f32(register: u64, from: IntType, round: Round) -> f32 {
     match round {
+        // Rust's casts round to nearest even as well.
         Round::Rn if from.signed => from.value(register) as i64 as f32,
         Round::Rn => from.value(register) as u64 as f32,
         _ => f32::from_bits(int_to_float(register, from, F32, round) as u32),

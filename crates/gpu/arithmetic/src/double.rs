@@ -38,6 +38,7 @@ pub fn add(a: f64, b: f64, round: Round) -> f64 {
 /// `a - b`.
 #[inline]
 pub fn sub(a: f64, b: f64, round: Round) -> f64 {
+    // The sign that a NaN gets does not matter, because every NaN result is canonical.
     add(a, -b, round)
 }
 

@@ -102,6 +102,7 @@ impl Half for Bfloat16 {
     #[inline(always)]
     fn narrow_word(value: f32) -> u32 {
         let bits = value.to_bits();
+        // Half of the last place, less one unit if that is even: ties go to even numbers.
         let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
         if value.is_nan() { NAN.into() } else { rounded }
     }
@@ -119,6 +120,7 @@ pub(crate) fn f16_to_f32_raw(bits: u32) -> f32 {
     let magnitude = (bits & 0x7fff) << 13;
     // The exponent of the single is 112 too small; the product is exact, subnormals included.
     let scaled = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
+    // The product is finite for infinities and NaNs, too: they get the highest exponent.
     let special = if magnitude >= 0x0f80_0000 {
         0x7f80_0000
     } else {
@@ -160,6 +162,7 @@ pub(crate) fn f32_to_f16_raw(value: f32) -> u32 {
     } else {
         finite
     };
+    // The canonical NaN has no sign.
     let sign = if magnitude > 0x7f80_0000 {
         0
     } else {
@@ -207,6 +210,7 @@ pub fn sat<H: Half>(bits: u16) -> u16 {
     if H::is_nan(bits) | (bits & 0x8000 != 0) {
         0
     } else {
+        // Positive numbers have the order of their codes.
         bits.min(H::ONE)
     }
 }

@@ -62,6 +62,7 @@ pub fn prmt(a: u32, b: u32, selector: u32, mode: Permute) -> u32 {
             [one(0), one(1), one(2), one(3)]
         }
         Permute::Forward4 => [pick(s), pick(s + 1), pick(s + 2), pick(s + 3)],
+        // Seven upwards is one downwards, because `pick` counts modulo eight.
         Permute::Backward4 => [pick(s), pick(s + 7), pick(s + 6), pick(s + 5)],
         Permute::Replicate8 => [pick(s); 4],
         Permute::EdgeLeft => [pick(s), pick(s.max(1)), pick(s.max(2)), pick(3)],
@@ -200,6 +201,7 @@ pub fn bmsk(position: u32, length: u32, wrap: bool) -> u32 {
     } else {
         (position.min(32), length.min(32))
     };
+    // Clamped, both shifts may be by 32.
     ((((1_u64 << n) - 1) << p) & 0xffff_ffff) as u32
 }
 

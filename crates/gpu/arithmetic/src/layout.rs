@@ -129,6 +129,7 @@ pub fn stmatrix(register: &Lanes, trans: bool) -> [[u32; 4]; 8] {
     if !trans {
         return rows;
     }
+    // A transposition is its own inverse, so that the load serves the store.
     let turned = ldmatrix(&rows, true);
     for (lane, word) in turned.iter().enumerate() {
         rows[lane / 4][lane % 4] = *word;

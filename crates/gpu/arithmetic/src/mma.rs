@@ -282,6 +282,7 @@ fn unpack(element: Element, register: &Lanes, planes: &mut [[f32; 32]]) {
             f32::from_bits(if i == 0 { w << 16 } else { w & 0xffff_0000 })
         }),
         Element::E4m3 => fill(register, planes, |w, i| e4m3(w >> (8 * i))),
+        // The format is the upper byte of a half.
         Element::E5m2 => {
             fill(register, planes, |w, i| {
                 half::f16_to_f32_raw((w >> (8 * i) & 0xff) << 8)

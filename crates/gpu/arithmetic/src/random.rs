@@ -57,6 +57,7 @@ impl Toss {
         let dropped = (1_u64 << (DOUBLE_BITS - bits.clamp(1, DOUBLE_BITS))) - 1;
         let code = exact.to_bits();
         let up = self.away & (code & dropped != 0);
+        // A carry out of the fraction raises the exponent, as it should.
         f64::from_bits((code & !dropped).wrapping_add(if up { dropped + 1 } else { 0 }))
     }
 
@@ -110,6 +111,7 @@ impl Toss {
     #[must_use]
     pub fn approximate(self, nearest: f32) -> f32 {
         let exact = nearest.to_bits() & 0x007f_ffff == 0 || nearest.trunc() == nearest;
+        // At most a quarter of the last place: rounding takes the number itself or its neighbour.
         let (value, last_place) = (f64::from(nearest), 2_f64.powi(-26));
         let moved = match (exact, self.second) {
             (true, _) => value,

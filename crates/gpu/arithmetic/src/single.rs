@@ -157,6 +157,7 @@ pub fn fma_emulated<const FTZ: bool>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
         d[i] = store::<FTZ>(canonical(sum));
         any |= suspicious;
     }
+    // The careful path is right for every lane, so that no lane is singled out.
     if any {
         for i in 0..32 {
             let [x, y, z] = [a[i], b[i], c[i]].map(load::<FTZ>);
@@ -194,6 +195,7 @@ pub fn mul(a: f32, b: f32, round: Round) -> f32 {
         Round::Rn | Round::Rna => mul_rn(a, b),
         _ => {
             let product = f64::from(a) * f64::from(b);
+            // A zero with the product's sign is neutral in every mode.
             directed(product, 0.0_f64.copysign(product), round)
         }
     }

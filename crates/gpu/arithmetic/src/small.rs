@@ -95,6 +95,7 @@ const fn e4m3_values() -> [f32; 256] {
 /// 0x7fffffff.
 #[inline]
 pub fn to_tf32(value: f32, round: Round, overflow: Overflow) -> u32 {
+    // The NaN of the format would have zeros in the low 13 bits.
     if value.is_nan() {
         return super::single::NAN_BITS;
     }

@@ -136,6 +136,7 @@ pub fn decode(format: Format, bits: u64) -> Value {
     let field = (magnitude >> format.fraction) as i32;
     let fraction = magnitude & ((1 << format.fraction) - 1);
     let hidden = u64::from(field != 0) << format.fraction;
+    // Subnormal numbers have the exponent of the smallest normal ones.
     let exponent = field.max(1) - format.bias() - format.fraction as i32;
     Value::Finite(Finite {
         negative,
@@ -259,6 +260,7 @@ pub fn fma(format: Format, a: u64, b: u64, c: u64, round: Round) -> u64 {
 
 /// `a + b` with one rounding. `format` must be IEEE-like.
 pub fn add(format: Format, a: u64, b: u64, round: Round) -> u64 {
+    // A product with 1 is exact.
     let one = (format.bias() as u64) << format.fraction;
     fma(format, a, one, b, round)
 }
@@ -292,6 +294,7 @@ pub fn div(format: Format, a: u64, b: u64, round: Round) -> u64 {
     } else {
         x.significand.leading_zeros()
     };
+    // Shifted up, the quotient has at least 75 bits, more than a format needs.
     let numerator = x.significand << up;
     let sticky = u128::from(!numerator.is_multiple_of(y.significand));
     let quotient = Finite {
@@ -316,6 +319,7 @@ pub fn sqrt(format: Format, a: u64, round: Round) -> u64 {
         return format.nan();
     }
     let mut up = x.significand.leading_zeros() as i32;
+    // The exponent must be even, because the root has half of it.
     up -= (x.exponent - up) & 1;
     let radicand = x.significand << up;
     let root = radicand.isqrt();

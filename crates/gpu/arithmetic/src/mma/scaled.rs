@@ -75,6 +75,7 @@ impl BlockScales {
         let byte = (scales.byte as usize + block) % 4;
         let code = scales.words[lane].to_le_bytes()[byte];
         match self.fractions {
+            // The highest bit is not part of `ue4m3`, which has no sign.
             true => small::to_f32(Small::E4m3, code & 0x7f),
             false => small::ue8m0_to_f32(code),
         }
