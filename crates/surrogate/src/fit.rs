@@ -104,6 +104,8 @@ impl Scales {
                     *stride = (*stride * 1.2).min(0.8);
                 } else if *slope * *last < 0.0 {
                     *stride *= 0.5;
+                    // The last step went too far: this dimension rests now, and its stride stays
+                    // for the next step.
                     *slope = 0.0;
                 }
                 *last = *slope;
@@ -142,6 +144,7 @@ impl Scales {
             .chunks_exact(n)
             .map(|row| dot(row, values))
             .collect();
+        // Equal values would leave no variance to divide by.
         let signal = (dot(&weighted, values) / n as f64).max(1e-12);
         let mut trace = 0.0;
         for at in 0..n {

@@ -4,6 +4,7 @@
 /// Computes the sum of products in eight partial sums.
 #[must_use]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    // Independent sums let the compiler use vector instructions without a change of the order.
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
     let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
@@ -83,6 +84,7 @@ fn invert(factor: &[f64], n: usize) -> Vec<f64> {
     let mut inverse = vec![0.0; n * n];
     for a in 0..n {
         for b in 0..=a {
+            // Above row `a`, column `a` of the inverse of L has only zeros.
             let value = dot(
                 &columns[a * n + a..(a + 1) * n],
                 &columns[b * n + a..(b + 1) * n],

@@ -26,6 +26,7 @@ impl Mean {
         log_length: f64,
     ) -> Self {
         let centre = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        // The process expects a mean of zero.
         let values: Vec<f64> = values.iter().map(|value| value - centre).collect();
         let mut scales = Scales::prior(dimension_of, log_length);
         let slices: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
@@ -39,6 +40,7 @@ impl Mean {
         }
         let known: Vec<Option<f64>> = values.into_iter().map(Some).collect();
         let weights = process.unwhiten(&process.whiten(&known));
+        // Scaled here once instead of in each prediction.
         let scaled = |point: &Vec<f64>| -> Vec<f64> {
             let pairs = point.iter().zip(&shape.inverse);
             pairs.map(|(x, inverse)| x * inverse).collect()

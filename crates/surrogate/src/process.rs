@@ -97,6 +97,7 @@ impl Process {
         let prior = input.features.iter().copied().chain([input.mean]);
         let mut point = Point {
             at: coordinates.chain(prior).collect(),
+            // Room for the training points to come.
             whitened: Vec::with_capacity(self.rows.len() + 64),
             variance: 1.0 + dot(&input.features, &input.features),
         };
@@ -119,6 +120,7 @@ impl Process {
     pub fn push(&mut self, mut point: Point) {
         self.catch_up(&mut point);
         let mut row = point.whitened;
+        // Rounding may leave a negative variance at a point that is known already.
         row.push((point.variance.max(0.0) + self.shape.noise).sqrt());
         self.rows.push(row);
         self.at.push(point.at);
@@ -128,6 +130,7 @@ impl Process {
     /// Adds the variance of its measurement to the last training point, in units of the signal
     /// variance.
     pub fn widen_last(&mut self, noise: f64) {
+        // Later rows would depend on the changed diagonal.
         if let (Some(diagonal), Some(known)) = (
             self.rows.last_mut().and_then(|row| row.last_mut()),
             self.noise.last_mut(),
