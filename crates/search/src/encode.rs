@@ -38,6 +38,7 @@ impl Axis {
             Self::Size { ratio, normalizer } => {
                 let number = value.as_f64()?;
                 let size = if *ratio { number.log2() } else { number };
+                // The logarithm of a number that is not positive has no position.
                 Some(normalizer.normalize(size)).filter(|position| position.is_finite())
             }
             Self::Twos { normalizer } => {
@@ -46,6 +47,7 @@ impl Axis {
             }
             Self::Corner { choice } => {
                 let here = parameter.index_of(value) == Some(*choice);
+                // Two corners are at distance one.
                 Some(if here { FRAC_1_SQRT_2 } else { 0.0 })
             }
         }
@@ -109,6 +111,7 @@ impl Encoder {
         for (at, parameter) in space.parameters().iter().enumerate() {
             if one_hot
                 && parameter.ordered
+                // Two values are separate in their first coordinate.
                 && (3..=MAX_ONE_HOT_VALUES).contains(&parameter.values.len())
             {
                 encoder.push(at, parameter, corners(parameter));

@@ -36,6 +36,7 @@ impl Exhaustive {
         let Some(index) = self.space.index_of(config) else {
             return false;
         };
+        // A configuration at an earlier position was proposed in its turn.
         let new = self.order.position_of(index) >= self.next && self.ahead.insert(config.clone());
         self.left -= u128::from(new);
         new

@@ -108,6 +108,7 @@ impl Variation {
         }
         let distance = 1 + self.step.sample(rng).min(u64::from(count)) as u32;
         let (below, above) = (current, count - 1 - current);
+        // At an end only one direction is left.
         let up = if below == 0 || above == 0 {
             below == 0
         } else {

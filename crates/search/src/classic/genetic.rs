@@ -24,6 +24,7 @@ impl Genetic {
         let mut parents = std::mem::take(&mut self.judged);
         parents.sort_by(|a, b| a.1.total_cmp(&b.1));
         parents.truncate(MEMBERS);
+        // One place is for the best member, which has a result already.
         while self.unborn.len() + 1 < MEMBERS {
             let [a, b] = [0, 1].map(|_| draw_by_rank(&parents, rng));
             let mut wanted: Vec<u32> = a.choices().to_vec();
@@ -66,6 +67,7 @@ impl Method for Genetic {
 
     fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
         if self.unborn.is_empty() {
+            // Only a complete generation has children.
             if !self.waiting.is_empty() {
                 return None;
             }

@@ -188,6 +188,7 @@ impl Acquisition {
                 Prediction { mean, deviation },
                 other,
             ),
+            // The bound may be slower than the best.
             (None, Some(deviations)) => (self.best - mean + deviations * deviation).max(1e-9).ln(),
             (None, None) => log_improvement((self.best - mean) / deviation) + deviation.ln(),
         };

@@ -317,6 +317,7 @@ impl Archive {
         let believed = indices.iter().filter(|index| self.log(**index).is_some());
         let believed: f64 = believed.map(|index| self.mean(*index)).sum();
         let bent: f64 = known.iter().map(|log| scale.bend(*log)).sum();
+        // Relative to their prior means, the targets have a mean of zero.
         scale.centre = (bent - believed) / known.len() as f64;
         Some(scale)
     }

@@ -102,6 +102,7 @@ fn fit(seen: &[(Features, f64)]) -> ([f64; FEATURES], Features, f64) {
 /// Solves a positive definite system by Gauss elimination.
 fn solve(mut matrix: [[f64; FEATURES + 1]; FEATURES]) -> [f64; FEATURES] {
     for at in 0..FEATURES {
+        // A positive definite matrix needs no search for a pivot.
         let pivot = matrix[at];
         for row in matrix.iter_mut().skip(at + 1) {
             let factor = row[at] / pivot[at];

@@ -213,6 +213,7 @@ impl Evolve {
     /// if it was used.
     fn pick(&mut self, ready: &[Ready]) -> (usize, Option<Acquisition>) {
         let index_of = |id: u64| ready.iter().position(|each| each.id == id);
+        // Those of the start, the opening and the second search keep their turn.
         let mut unscored = self.waiting.list.iter().filter(|each| !each.scored);
         if let Some(index) = unscored.find_map(|proposal| index_of(proposal.id)) {
             return (index, None);
@@ -410,6 +411,7 @@ impl Strategy for Evolve {
     }
 
     fn tell(&mut self, id: u64, observation: Observation) {
+        // Has no effect if `choose` has launched it, but calls of that are optional.
         self.launch(id, None);
         if let Some(index) = self.pending.remove(&id) {
             self.learn(index, observation);

@@ -93,6 +93,7 @@ impl Knowledge {
             mean += expected / self.sources.len() as f64;
             features.push(doubt * expected / source.spread);
         }
+        // The weight of this constant is the level of the times.
         features.push(1.0);
         Input {
             coordinates,

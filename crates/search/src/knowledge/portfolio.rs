@@ -90,6 +90,7 @@ impl ScenarioSampler {
             process.push(point);
         }
         let mut spreads: Vec<f64> = sources.iter().map(|source| source.spread).collect();
+        // For the scenario of the mean of all sources.
         spreads.push(spreads.iter().sum::<f64>() / sources.len().max(1) as f64);
         Self {
             expected,

@@ -188,6 +188,7 @@ fn fit_model(mut points: Vec<(Vec<f64>, f64)>, most: usize, dimensions: &[usize]
     let median = points[points.len() / 2].1;
     let (points, values): (Vec<Vec<f64>>, Vec<f64>) = points
         .into_iter()
+        // The second number is the smaller one for slow times only, which it compresses.
         .map(|(point, log)| (point, median + (log - median).min(SLACK * (log - median))))
         .unzip();
     // The source lacks some dimensions, and the fit needs consecutive numbers.
@@ -227,6 +228,7 @@ impl Columns {
                     fixed.push(at);
                 }
             } else if let Some(first) = values.next()
+                // A parameter that does not vary shows nothing of its effect.
                 && values.any(|value| value != first)
             {
                 shared.push(at);
