@@ -27,6 +27,7 @@ fn multiply_add(instruction: &mut Instruction) {
         "MOV"
     } else if factor == Some(1) {
         "IADD"
+    // `nvdisasm` prints a product with 0x10000 as `IMAD.U32`, not as a shift.
     } else if zero(c) && factor.is_some_and(|f| f.is_power_of_two() && f != 0x10000) {
         "SHL"
     } else {

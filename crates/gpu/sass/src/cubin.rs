@@ -159,6 +159,7 @@ fn kernel(elf: &Elf<'_>, index: usize, section: &Section<'_>, name: &str) -> Ker
             size: symbol.size as u32,
         })
         .collect();
+    // Of two functions at the same address the larger one comes first: it contains the other.
     functions.sort_by(|a, b| (a.address, b.size).cmp(&(b.address, a.size)));
     let symbol = elf.symbols.iter().position(|symbol| symbol.name == name);
     let entry = symbol.and_then(|symbol| elf.symbols.get(symbol));
@@ -191,6 +192,8 @@ fn constants(elf: &Elf<'_>, name: &str) -> BTreeMap<u8, Vec<u8>> {
     sections
         .filter_map(|section| {
             let (number, kernel) = bank(&section.name)?;
+            // A section without a kernel's name is common to all kernels, such as the user's
+            // constants.
             let ours = kernel.is_none_or(|kernel| kernel == name);
             ours.then(|| (number, section.data.to_vec()))
         })
@@ -228,6 +231,7 @@ fn relocations(elf: &Elf<'_>, code: usize, name: &str) -> Vec<Relocation> {
                 offset: number::<8>(entry, 0).unwrap_or(0),
                 kind: field(8) as u32,
                 symbol: symbol.map(|symbol| symbol.name.clone()).unwrap_or_default(),
+                // The short form ends before it.
                 addend: number::<8>(entry, 16).unwrap_or(0) as i64,
             }
         }));

@@ -27,6 +27,7 @@ pub fn decode(word: u128, address: u32, sm: u32) -> Result<Instruction, Unknown>
         if !(line.from..=line.to).contains(&sm) || line.forms >> reader.form & 1 == 0 {
             continue;
         }
+        // For the error, if no line applies.
         name = name.or(Some(line.name));
         reader.seen = 0;
         if !line
@@ -57,6 +58,7 @@ fn read(reader: &mut Reader, line: &Line, address: u32) -> Option<Instruction> {
     };
     let mut out = Instruction {
         address,
+        // `@!PT` stays: such an instruction never executes.
         guard: (guard.index != 7 || guard.invert).then_some(guard),
         opcode: line.name,
         modifiers: Vec::new(),
@@ -267,6 +269,7 @@ fn source_operand(reader: &mut Reader, source: &Source, out: &mut Vec<Operand>) 
                     Bank::Number(reader.get(54, 5) as u8)
                 },
                 base: None,
+                // Constants as operands are words.
                 offset: reader.signed(40, 14) * 4,
                 negate: marks.negate,
                 absolute: marks.absolute,
@@ -319,6 +322,7 @@ fn immediate(reader: &mut Reader, number: Number, out: &mut Vec<Operand>) {
             out.push(Operand::Immediate(value));
         }
         Number::Single => out.push(float(raw, FloatFormat::Single)),
+        // The word is the upper half of a double.
         Number::Double => out.push(float(raw << 32, FloatFormat::Double)),
         Number::Halves | Number::Brains => {
             let format = if number == Number::Halves {

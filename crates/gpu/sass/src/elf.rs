@@ -68,6 +68,7 @@ impl<'a> Elf<'a> {
             value: symbol.st_value(endian),
             size: symbol.st_size(endian),
             kind: symbol.st_type().0,
+            // NVIDIA's tools call this bit `STO_CUDA_ENTRY`.
             entry: symbol.st_other().0 & 0x10 != 0,
         });
         let flags = header.e_flags(endian).0;

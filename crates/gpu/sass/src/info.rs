@@ -77,6 +77,7 @@ pub(crate) fn entries(section: &[u8]) -> Vec<Entry<'_>> {
         }
         out.push(Entry {
             kind: *kind,
+            // A value of this form has one byte; the other is not part of it.
             value: if *form == 2 { value & 0xff } else { value },
             data,
         });
@@ -101,6 +102,8 @@ impl Info {
                 continue;
             }
             let value = word(entry.data, 1).unwrap_or(0);
+            // `cuobjdump` names these `EIATTR_REGCOUNT`, `EIATTR_FRAME_SIZE` and
+            // `EIATTR_MIN_STACK_SIZE`.
             match entry.kind {
                 0x2f => info.registers = value,
                 0x11 => info.frame = value,
@@ -114,21 +117,26 @@ impl Info {
 
     fn own(&mut self, entry: &Entry<'_>) {
         match entry.kind {
+            // `EIATTR_PARAM_CBANK` has the size above the offset.
             0x0a => {
                 let place = word(entry.data, 1).unwrap_or(0);
                 self.parameter_base = place & 0xffff;
                 self.parameter_size = place >> 16;
             }
+            // `EIATTR_KPARAM_INFO` has alignment, space and bank of a parameter below its size.
             0x17 => {
                 let offset = word(entry.data, 1).unwrap_or(0) >> 16;
                 let size = word(entry.data, 2).unwrap_or(0) >> 18;
                 self.parameters.push(Parameter { offset, size });
             }
+            // `EIATTR_NUM_BARRIERS` is a short entry.
             0x4c => self.barriers = entry.value,
+            // `EIATTR_EXIT_INSTR_OFFSETS` has no count: the data end with the last address.
             0x1c => {
                 let count = entry.data.len() / 4;
                 self.exits = (0..count).filter_map(|i| word(entry.data, i)).collect();
             }
+            // `EIATTR_INDIRECT_BRANCH_TARGETS` has one part for each branch.
             0x34 => {
                 let mut at = 0;
                 while let Some(indirect) = indirect(entry.data, &mut at) {
@@ -144,6 +152,7 @@ fn indirect(data: &[u8], at: &mut usize) -> Option<Indirect> {
     let address = word(data, *at)?;
     let count = word(data, *at + 2)? as usize;
     let first = *at + 3;
+    // The count is from the file: a false one must not lead to a long loop.
     if count > data.len() / 4 {
         return None;
     }

@@ -80,6 +80,7 @@ fn leb(data: &[u8], at: &mut usize, signed: bool) -> Option<i64> {
     loop {
         let byte = *data.get(*at)?;
         *at += 1;
+        // An encoding may be longer than its number needs.
         if shift < 64 {
             value |= i64::from(byte & 0x7f) << shift;
         }
@@ -129,13 +130,17 @@ fn unit(
                     .wrapping_add(leb(body, &mut at, false)? as u64 * step)
             }
             3 => m.line += leb(body, &mut at, true)?,
+            // `DW_LNS_set_file` and `DW_LNS_set_column`: only lines are used.
             4 | 5 => _ = leb(body, &mut at, false)?,
+            // `DW_LNS_const_add_pc` adds the advance of special opcode 255, without a row.
             8 => m.address += (255 - opcode_base) / line_range * step,
+            // `DW_LNS_fixed_advance_pc` is in bytes and not in instructions.
             9 => {
                 m.address = m.address.wrapping_add(number::<2>(body, at)?);
                 at += 2;
             }
             _ => {
+                // Other operations do not matter here; the header says how many operands to skip.
                 let operands = number::<1>(body, start + 14 + opcode as usize)?;
                 for _ in 0..operands {
                     leb(body, &mut at, false)?;
@@ -161,6 +166,8 @@ fn extended(
             *m = Machine::new();
         }
         2 => {
+            // The relocation of the operand names the kernel: an address alone is only an offset in
+            // it.
             m.kernel = places.get(&(at + 1)).cloned();
             m.address = number::<8>(body, at + 1)?;
         }

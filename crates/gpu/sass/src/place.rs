@@ -33,6 +33,7 @@ pub(crate) fn read(reader: &mut Reader, name: &str) -> Option<Operand> {
         "sectors64" => sectors(reader, 64, 19)?,
         "atomg" if reader.sm < 80 => atomic_old(reader),
         "atomg" if reader.sm < 100 => {
+            // Read only to count as known: the text is the same with either value.
             reader.get(70, 1);
             global(reader, 64, 71, Width::Wide)?
         }
@@ -133,6 +134,7 @@ fn uniform24(reader: &mut Reader) -> Operand {
 
 /// Reads `[R.64+offset]`.
 fn wide(reader: &mut Reader) -> Operand {
+    // The bit is known but does not change the text.
     reader.get(90, 1);
     let base = Register {
         wide: true,

@@ -44,6 +44,7 @@ impl Reader {
 
     /// Reads a register field.
     pub(crate) fn register(&mut self, at: u8, uniform: bool) -> Register {
+        // Until compute capability 10.0 there are 63 uniform registers, with numbers of six bits.
         let index = if uniform && self.sm < 100 {
             match self.get(at, 6) as u8 {
                 63 => ZERO,
@@ -70,6 +71,8 @@ impl Reader {
     /// field the value for zero or true.
     pub(crate) fn complete(&self) -> bool {
         const CONTROL: u128 = 0x1_ffff << 105;
+        // Every line reads the low bits: opcode, form and guard. The reuse bits go with the
+        // registers.
         let seen = self.seen | CONTROL | 1 << 91 | 0xffff;
         let mut rest = self.word & !seen;
         for (at, length) in [

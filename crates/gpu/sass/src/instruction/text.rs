@@ -174,6 +174,7 @@ impl Display for Float {
         let value = self.value();
         let sign = if value.is_sign_negative() { '-' } else { '+' };
         if value.is_infinite() {
+            // `nvdisasm` has a space after this text and the next two.
             return write!(f, "{sign}INF ");
         }
         if value.is_nan() {
