@@ -81,6 +81,7 @@ impl Memory<'_> {
         if self.solo_grid_barrier == Some(at) && a.op == AtomOp::Add {
             b = ALL_ARRIVED.into();
         }
+        // Values are read from pairs of registers, whatever the type.
         let cut = if bytes == 8 { u64::MAX } else { 0xffff_ffff };
         let new = apply(a.op, a.ty, old, b & cut, c & cut);
         let value = [new as u32, (new >> 32) as u32, 0, 0];

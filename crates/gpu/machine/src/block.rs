@@ -249,6 +249,7 @@ impl<'a> Block<'a> {
         let group = self.warps.iter().take(block + each);
         let group = group.skip(first).take(WARPS);
         let issued = group
+            // Warps that have exited issue no more products.
             .filter(|warp| warp.alive != 0)
             .map(|warp| warp.committed);
         issued.min().unwrap_or_default()

@@ -141,6 +141,7 @@ impl Memory<'_> {
         direction: Direction,
     ) -> Result<(), String> {
         let width = place.map.element.bytes();
+        // Elements outside the tensor have no place in global memory.
         let inside: Range<u32> = chunk.inside.clone();
         for at in inside.step_by(width as usize) {
             let mut value = self.load_shared(u64::from(chunk.shared + at), width as u8)?;

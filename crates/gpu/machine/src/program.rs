@@ -87,6 +87,7 @@ fn polling_role(instruction: &Instruction) -> PollingRole {
             _ => PollingRole::Loads(base),
         };
     }
+    // Their unit also executes `IMAD`, with which loops move registers and compute addresses.
     let arithmetic = matches!(instruction.opcode, "FFMA" | "FADD" | "FMUL");
     match instruction.unit {
         _ if arithmetic => PollingRole::Works,

@@ -272,6 +272,7 @@ fn compare(
         if !machine.contains_key(&place) {
             let ptx = memory.words(place.0 as usize)[place.1 as usize].load(Relaxed);
             differ(place, ptx, 0, u32::MAX);
+            // No rounding explains a missing store.
             sizes.insert(place.0, (1.0, f32::INFINITY));
         }
     }

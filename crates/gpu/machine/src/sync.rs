@@ -176,6 +176,7 @@ impl Memory<'_> {
                 let (at, phase) = (at.addresses(&w.registers), w.registers.raw(phase.from));
                 let mut over = 0;
                 for lane in lanes(mask) {
+                    // The phase of the token is over once the bit has changed.
                     let now = self.read_word(at[lane])? >> 63;
                     over |= u32::from(now != u64::from(phase[lane] >> 31)) << lane;
                 }

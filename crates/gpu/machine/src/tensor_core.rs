@@ -254,6 +254,7 @@ impl Memory<'_> {
         let rank = w.registers.place.rank as usize;
         let rows = t.shape.cells(at, t.registers.into(), t.packed);
         let ends = rows.iter().flatten().map(|cell| cell.column + 1);
+        // A packed register has two columns.
         let end = ends.max().unwrap_or_default() + u32::from(t.packed);
         let extent = Extent {
             lanes: at.lane..at.lane + t.shape.lanes(),
@@ -320,6 +321,7 @@ impl Memory<'_> {
         let (blocks, b) = (p.blocks(), uniform_wide(w, p.b));
         let [side_a, side_b] = form.sides();
         let rows = form.m / blocks;
+        // Each block of a pair has a part of B.
         let mut columns = Vec::new();
         for rank in ranks(w, p.pair) {
             columns.extend(self.matrix(rank, b, form.n / blocks, side_b)?);

@@ -144,6 +144,7 @@ impl Warp {
         let mask = self.paths[self.current].mask;
         let known = &self.registers.barriers[usize::from(barrier)];
         let lanes = self.needed(barrier, mask);
+        // Lanes of one path may wait for different others.
         let alike = |l: usize| known[l] & self.alive == lanes;
         lanes & !mask == 0 && super::memory::lanes(mask).all(alike)
     }
@@ -182,6 +183,7 @@ impl Warp {
             return;
         }
         let lanes = self.registers.barriers[usize::from(barrier)][mask.trailing_zeros() as usize];
+        // Each participant has its own copy of the mask.
         for lane in super::memory::lanes(lanes | mask) {
             self.registers.barriers[usize::from(barrier)][lane] &= !mask;
         }

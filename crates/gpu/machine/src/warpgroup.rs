@@ -71,6 +71,7 @@ impl Memory<'_> {
         let adds = w.registers.truth(p.adds) != 0;
         let value = |n: u8| match (adds, p.d.next(n)) {
             (true, Dest::Row(row)) => w.registers.raw(Origin::Row(row)),
+            // Not a product with zero, which would keep a NaN.
             _ => [0; 32],
         };
         let mut values: Vec<Lanes> = (0..p.accumulators()).map(value).collect();

@@ -26,6 +26,7 @@ impl Block<'_> {
         let index = self.barriers.len() - 1;
         let barrier = &mut self.barriers[index];
         barrier.arrived[w] |= on;
+        // Read before `complete`, which may begin the next phase.
         let phase = barrier.phases;
         let warp = &mut self.warps[w];
         warp.cluster_phase = phase;

@@ -71,6 +71,7 @@ fn waiting(warp: &mut Warp, control: &Control, on: u32, mask: u32, next: u32) ->
             if on == 0 {
                 return Some(next);
             }
+            // Lanes that the guard switches off continue behind the exit.
             warp.paths[warp.current].pc = next;
             warp.exit(on);
             None
@@ -112,6 +113,7 @@ fn waiting(warp: &mut Warp, control: &Control, on: u32, mask: u32, next: u32) ->
             None
         }
         Control::Yield => {
+            // No other path of the warp could run first.
             if warp.paths.len() == 1 {
                 return Some(next);
             }

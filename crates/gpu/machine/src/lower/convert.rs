@@ -141,6 +141,7 @@ fn float_to_float(i: &Instruction) -> Option<Run> {
             (if ftz { single::ftz(x) } else { x }).to_bits().into()
         }
         (Type::F64, _) => {
+            // Exact, because the source is a half or a single.
             let x = from.widen(bits) as f32;
             convert::f32_to_f64(if ftz { single::ftz(x) } else { x }).to_bits()
         }
@@ -188,6 +189,7 @@ fn float_to_int(i: &Instruction) -> Option<Run> {
         if x.is_nan() && zero {
             return 0;
         }
+        // As from a double, so that NaN becomes the highest bit.
         convert::float_to_int(x, true, to, round)
     })
 }
@@ -389,6 +391,7 @@ fn packed_ints(i: &Instruction) -> Option<Run> {
         let (a, b, kept) = (r.int(&a), r.int(&b), r.int(&kept));
         let out = std::array::from_fn(|l| {
             let code = |v: u32| (v as i32).clamp(least, most) as u32 & (u32::MAX >> (32 - bits));
+            // Two numbers of 16 bits leave no room for another register.
             let above = if bits == 16 { 0 } else { kept[l] << (2 * bits) };
             above | code(a[l]) << bits | code(b[l])
         });

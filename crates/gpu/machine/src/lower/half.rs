@@ -96,6 +96,7 @@ fn single_sum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
             if s.part == Part::Single {
                 return r.float(s).map(f32::from_bits);
             }
+            // The selected half is in both parts of the word.
             r.halves(s).map(|v| H::widen(v as u16))
         };
         let (a, b) = (read(&a), read(&b));

@@ -111,6 +111,7 @@ fn multiply_add(i: &Instruction) -> Option<Run> {
     if i.has("WIDE") || i.has("HI") {
         let high = i.has("HI");
         return Some(Box::new(move |r, mask| {
+            // The addend has 64 bits even if only the upper half of the sum is kept.
             let (a, b, c) = (r.int(&a), r.int(&b), r.wide(&c));
             let carry = carry_in.map_or(0, |p| r.truth(p));
             let mut over = 0u32;

@@ -29,6 +29,7 @@ fn logic(i: &Instruction) -> Option<Run> {
     let both = i.has("PAND");
     Some(Box::new(move |r, mask| {
         let (a, b, c) = (r.int(&a), r.int(&b), r.int(&c));
+        // The table is an immediate number, the same in all lanes.
         let table = r.raw(table.from)[0] as u8;
         // The most frequent tables have direct loops.
         let value = match table {

@@ -17,6 +17,7 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
 }
 
 fn shape(i: &Instruction) -> Option<(usize, usize, usize)> {
+    // The mark of a scaled product stands before the shape.
     let shape = i.modifiers.iter().find(|name| **name != "SF")?;
     Some(match *shape {
         "1688" => (16, 8, 8),
@@ -109,6 +110,7 @@ fn product(i: &Instruction) -> Option<Run> {
         true => Some(Scales::new(i, &form)?),
         false => None,
     };
+    // Fragments are registers of the lanes, or all zero.
     let plain = |s: &Source| matches!(s.from, Origin::Row(_) | Origin::Value(0));
     let most = if scales.is_some() { 6 } else { 3 };
     if ![a, b, c].iter().all(plain) || counts.a > 8 || form.sources.len() > most {

@@ -197,6 +197,7 @@ fn special(i: &Instruction) -> Option<Run> {
     };
     let which = match name {
         "SR_CgaCtaId" => Special::ClusterRank,
+        // The PTX executor also has multiprocessor 0 where both are compared.
         "SRZ" | "SR_VIRTCFG" | "SR_VIRTUALSMID" | "SR_SMEMSZ" | "SR_CgaSize" => Special::Zero,
         "SR_LANEID" => Special::Lane,
         "SR_TID.X" => Special::Thread(0),

@@ -351,6 +351,7 @@ fn barrier(i: &Instruction) -> Option<Barrier> {
             _ => numbers.push(Source::from_operand(operand)?),
         }
     }
+    // This form names no barrier.
     if i.has("SYNCALL") {
         numbers = vec![Source::value(0)];
     }
