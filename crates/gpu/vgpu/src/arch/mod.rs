@@ -182,6 +182,7 @@ pub fn use_folder(folder: &Path) -> Result<(), TableError> {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|e| e == "toml"))
         .collect();
+    // Of two tables with the same name the later one counts.
     files.sort();
     let mut all = built_in();
     for path in files {

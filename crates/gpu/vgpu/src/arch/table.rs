@@ -115,6 +115,7 @@ impl<'t> Table<'t> {
     fn number(&self, name: &str) -> Result<f64, TableError> {
         let entry = self.entry(name)?;
         let at = |why: String| self.error(entry.line, entry.column, why);
+        // TOML permits `_` between digits, which Rust's `parse` rejects.
         let value: f64 = entry
             .text
             .replace('_', "")

@@ -111,6 +111,7 @@ impl Warp {
                 rest = more;
             }
         }
+        // Other lanes of the same call may return later.
         self.saved[at as usize] = saved;
     }
 

@@ -351,6 +351,7 @@ impl Cta<'_> {
             false => (0, at),
         };
         let offset = match cluster.blocks {
+            // A block on its own has no rank in its addresses.
             1 => at,
             _ => at & ((1 << RANK_SHIFT) - 1),
         };

@@ -122,6 +122,7 @@ impl Cta<'_> {
                     let address = cta.argument(w, call, number, lane);
                     cta.text(w, lane, address)
                 }
+                // In a slice the arguments are not computed.
                 _ => None,
             };
             known.map_or_else(|| "?".to_owned(), |t| String::from_utf8_lossy(&t).into())

@@ -76,6 +76,7 @@ impl Cta<'_> {
                 continue;
             };
             let writing = self.context.program.code.get(pc as usize);
+            // These write through the asynchronous proxy, too, and need no fence.
             if writing.is_some_and(|inst| matches!(inst.op, Op::Bulk(_) | Op::Tensor(_))) {
                 continue;
             }

@@ -100,6 +100,7 @@ fn absent_members(cta: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
                         let lane = p.mask.trailing_zeros() as usize;
                         w.regs.r32[*mask as usize][lane] & parked != 0
                     }
+                    // Those that wait here are for all lanes of the warp.
                     Op::TensorMemory(_) => parked != 0,
                     _ => false,
                 }

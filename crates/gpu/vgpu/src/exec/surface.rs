@@ -96,6 +96,8 @@ impl Cta<'_> {
                     let value = self.get(w, place, offset, width);
                     w.set(*data, lane, value);
                 }
+                // Outside the image a load gives zero, and a store has no effect (PTX ISA, `suld`
+                // and `sust`).
                 (SurfaceKind::Load, None) => w.set(*data, lane, 0),
                 (SurfaceKind::Store, Some(place)) => {
                     let value = w.value(*data, lane);

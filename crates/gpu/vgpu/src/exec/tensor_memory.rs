@@ -304,6 +304,8 @@ impl Cta<'_> {
         let TensorAddress { lane, column } = self.tensor_address(w, &t.at, 0);
         let rank = self.context.cluster.rank(thread);
         let warp = self.context.cluster.thread_in_block(thread) / 32;
+        // A warp reaches a quarter of the lanes, by its place in its warpgroup (PTX ISA,
+        // `tcgen05.ld`).
         let own = (warp % QUARTERS) as u32 * 32;
         if lane < own || lane + t.shape.lanes() > own + 32 {
             self.hazard(HazardKind::Crashed, thread, tensor_place(lane, column), NONE, || {

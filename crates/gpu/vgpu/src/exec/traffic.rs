@@ -38,6 +38,7 @@ impl Cta<'_> {
     /// Counts bytes, sectors and bank conflicts of one warp access.
     pub(super) fn count(&mut self, w: &Warp, a: &Address, mask: u32, bytes: u32, write: bool) {
         let total = u64::from(bytes) * u64::from(mask.count_ones());
+        // Without an active lane this would be 32.
         let first = mask.trailing_zeros() as usize & 31;
         let mut area = a.area;
         let start = w.address(a, first);

@@ -268,6 +268,7 @@ impl OpenChunk<'_> {
     ) -> bool {
         let at = word % CHUNK_WORDS;
         self.cells.begin(here.launch);
+        // Of a watched word every access is recorded, which this path does not do.
         if !self.cells.watched.is_empty() && self.cells.watched.contains(&(at as u32)) {
             return false;
         }

@@ -122,6 +122,7 @@ impl<'a> FunctionTable<'a> {
     /// The entry and all functions that it may call.
     pub(super) fn reached_by(&self, entry: &'a Function<'a>) -> Vec<&'a Function<'a>> {
         let mut names: Vec<&str> = self.reachable(entry).into_iter().collect();
+        // A set has a random order, which would decide the place of dynamic shared memory.
         names.sort_unstable();
         let called = names.into_iter().filter_map(|name| self.body(name));
         std::iter::once(entry).chain(called).collect()

@@ -191,6 +191,7 @@ fn double(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
         "rsqrt" => alu!(k = [0, FTZ]; |a: F64| -> F64 approx::rsqrt_f64(a, k & FTZ != 0)),
         "neg" => alu!(|a: F64| -> F64 -a),
         "abs" => alu!(|a: F64| -> F64 a.abs()),
+        // PTX takes the sign from the first operand.
         "copysign" => alu!(|a: F64, b: F64| -> F64 b.copysign(a)),
         "min" => alu!(|a: F64, b: F64| -> F64 d::min(a, b)),
         "max" => alu!(|a: F64, b: F64| -> F64 d::max(a, b)),

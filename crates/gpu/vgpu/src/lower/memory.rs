@@ -123,6 +123,7 @@ impl<'a> Lower<'a> {
 
     fn access(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>, at: usize) -> Lowered<Mem> {
         let ty = m.ty().ok_or(Fail::Unsupported(""))?;
+        // The parser has already split loads and stores of 128 bits.
         if ty.bytes() == 0 || ty.bytes() > 8 {
             return Err(Fail::Unsupported("this type"));
         }
@@ -322,6 +323,7 @@ impl<'a> Lower<'a> {
                 self.push(Op::WaitGroup(n), Class::Sync);
             }
             Some("wait_all") => self.push(Op::WaitGroup(NONE), Class::Sync),
+            // Lowered with the barriers, whose operand it has.
             Some("mbarrier") => return Ok(false),
             Some("bulk") => self.bulk(i, words, None)?,
             Some("ca" | "cg") => self.copy_async(i)?,

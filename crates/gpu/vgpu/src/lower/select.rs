@@ -130,6 +130,7 @@ fn slct(m: &Mods<'_>) -> Option<Alu> {
         (2, Type::S32) => alu!(|a: U16, b: U16, c: S32| -> U16 if c >= 0 { a } else { b }),
         (4, Type::S32) => alu!(|a: U32, b: U32, c: S32| -> U32 if c >= 0 { a } else { b }),
         (8, Type::S32) => alu!(|a: U64, b: U64, c: S32| -> U64 if c >= 0 { a } else { b }),
+        // A NaN is not at least zero, and so it selects `b` (PTX ISA, `slct`).
         (2, Type::F32) => {
             alu!(k; |a: U16, b: U16, c: F32| -> U16 if flush_single(c, k) >= 0.0 { a } else { b })
         }

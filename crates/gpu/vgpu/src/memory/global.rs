@@ -192,6 +192,7 @@ impl GlobalMemory {
         unset: bool,
     ) -> Result<BufferId, MemoryError> {
         let id = self.alloc(bytes, name)?;
+        // Nothing else holds an allocation that was just made.
         if let Some(allocation) = Arc::get_mut(&mut self.allocations[id.0]) {
             (allocation.module, allocation.unset) = (Some(module), unset);
         }

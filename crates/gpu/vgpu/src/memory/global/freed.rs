@@ -61,6 +61,7 @@ impl GlobalMemory {
     pub fn free(&mut self, buffer: BufferId) {
         let (base, bytes) = (self.address(buffer), self.len(buffer));
         let all = &self.allocations;
+        // A buffer that was freed before is no longer among the live ones.
         let Ok(at) = self.live.binary_search_by_key(&base, |n| all[*n].base) else {
             return;
         };
