@@ -381,6 +381,7 @@ fn double_choice(i: &Instruction) -> Option<Run> {
             } else {
                 double::max(x, y)
             };
+            // Bits, because -0 and +0 are equal and yet different choices.
             chosen.to_bits() == a[l]
         });
         let neither = lanes_where(|l| {

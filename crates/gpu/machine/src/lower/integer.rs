@@ -172,6 +172,7 @@ fn scaled_add(i: &Instruction) -> Option<Run> {
         let (low, n) = (r.int(&a), r.int(&shift));
         let upper = upper.as_ref().map(|c| r.int(c));
         let (b, one) = r.addend(&b);
+        // A carry replaces the 1 of a two's complement.
         let one = if extended { 0 } else { one };
         let carry = carry_in.map_or(0, |p| r.truth(p));
         let sums: [u64; 32] = std::array::from_fn(|l| {
