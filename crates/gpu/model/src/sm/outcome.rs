@@ -75,6 +75,7 @@ impl Sm<'_> {
             .max(self.lsu.end)
             .max(self.changed);
         self.out.cut_short = self.out.done < self.limit;
+        // A replay that was cut short has more to do: its traffic has no end yet.
         if !self.out.cut_short {
             self.out.cycles = self.out.cycles.max(drained);
         }

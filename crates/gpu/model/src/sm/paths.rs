@@ -234,6 +234,8 @@ impl<'a> Sm<'a> {
         for (sector, word, lanes) in trace.changed_by(access) {
             let (others, own) = match sector & PRIVATE {
                 0 => (self.work.active, word),
+                // Only its own block updates such a word; the replica keeps the words of two blocks
+                // apart.
                 _ => (1.0, word + (replica << 40)),
             };
             let word = self.words.entry(own).or_default();
