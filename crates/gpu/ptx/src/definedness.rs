@@ -142,6 +142,7 @@ pub fn find_undefined(body: &Body<'_>, deferred: HashSet<usize>) -> MaybeUndefin
     if !stores_undefined(body, &found) {
         return found;
     }
+    // A thread may load from shared memory what another one stored there.
     flow.shared = true;
     flow.find(seeds, entry)
 }

@@ -163,6 +163,7 @@ impl<'a> Parser<'a> {
             return self.unexpected("`.target`");
         }
         self.ast.target = self.ident("a target such as sm_80")?;
+        // Options such as `debug` and `texmode_unified` follow.
         while self.accept(',') {
             self.ident("a target")?;
         }
@@ -302,6 +303,7 @@ impl<'a> Parser<'a> {
                 "reqntid" => f.required_threads = Some(self.three()?),
                 "minnctapersm" => f.min_blocks = Some(self.small("a number of blocks")?),
                 "maxnreg" => f.max_registers = Some(self.small("a number of registers")?),
+                // Deprecated in favour of `.minnctapersm`.
                 "maxnctapersm" => {
                     self.int("a number")?;
                 }

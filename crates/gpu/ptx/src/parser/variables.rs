@@ -143,6 +143,7 @@ impl<'a> Parser<'a> {
                     self.next();
                     continue;
                 }
+                // Braces may be empty, and a comma may precede the closing one.
                 Token::Punct('}') if depth > 0 => {}
                 _ => out.push(self.init_value()?),
             }
