@@ -117,6 +117,7 @@ fn select(a: f64, b: f64, first: bool) -> f64 {
 
 #[inline(always)]
 fn order(x: f64) -> i64 {
+    // Negative numbers have the reverse order of their bits; -0 then is just below +0.
     let bits = x.to_bits() as i64;
     bits ^ (((bits >> 63) as u64) >> 1) as i64
 }

@@ -380,6 +380,7 @@ fn add_odd(a: f32, b: f32) -> f32 {
 
 #[inline(always)]
 fn order(bits: u16) -> i16 {
+    // Negative numbers have the reverse order of their bits; -0 then is just below +0.
     let x = bits as i16;
     x ^ (((x >> 15) as u16) >> 1) as i16
 }

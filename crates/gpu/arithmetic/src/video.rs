@@ -50,6 +50,7 @@ impl Video {
             let value = match self.op {
                 Simd::Add => x + y,
                 Simd::Sub => x - y,
+                // Halves round away from zero.
                 Simd::Average => (x + y + i32::from(x + y >= 0)) >> 1,
                 Simd::AbsDiff => (x - y).abs(),
                 Simd::Min => x.min(y),
