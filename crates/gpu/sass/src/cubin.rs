@@ -122,6 +122,7 @@ impl Cubin {
                 out.kernels.insert(name.to_owned(), kernel);
             }
         }
+        // Kind 1 is `STT_OBJECT` in ELF: a variable.
         let objects = elf.symbols.iter().filter(|symbol| symbol.kind == 1);
         out.globals = objects
             .filter_map(|symbol| {

@@ -29,6 +29,7 @@ pub fn decode(word: u128, address: u32, sm: u32) -> Result<Instruction, Unknown>
         }
         // For the error, if no line applies.
         name = name.or(Some(line.name));
+        // Bits that a line before has tested must not count as read by this one.
         reader.seen = 0;
         if !line
             .conditions

@@ -28,6 +28,7 @@ pub(crate) fn read(elf: &Elf<'_>) -> Lines {
 /// Maps section offsets of kernel addresses to kernel names.
 fn kernel_offsets(elf: &Elf<'_>) -> BTreeMap<usize, String> {
     let mut out = BTreeMap::new();
+    // An entry is an `Elf64_Rel` or, with an addend behind it, an `Elf64_Rela`.
     let tables = [
         (".rel.nv_debug_line_sass", 16),
         (".rela.nv_debug_line_sass", 24),
@@ -38,6 +39,7 @@ fn kernel_offsets(elf: &Elf<'_>) -> BTreeMap<usize, String> {
         };
         for entry in table.data.chunks_exact(size) {
             let offset = number::<8>(entry, 0).unwrap_or(0) as usize;
+            // The upper half of `r_info` is the number of the symbol.
             let symbol = (number::<8>(entry, 8).unwrap_or(0) >> 32) as usize;
             let section = elf
                 .symbols
