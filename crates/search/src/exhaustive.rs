@@ -96,6 +96,7 @@ impl Permutation {
         let bits = u128::BITS - len.saturating_sub(1).leading_zeros();
         Self {
             len,
+            // A network needs two halves, even for one index.
             half_bits: bits.div_ceil(2).max(1),
             keys: std::array::from_fn(|round| mix(seed.0 ^ mix(round as u64 + 1))),
         }

@@ -65,6 +65,7 @@ impl Evolve {
         let settings = Settings {
             // The restart must not start another one.
             second_after: usize::MAX,
+            // Prior knowledge may have shortened this search's own opening; the restart has none.
             opening: Settings::default().opening,
             ..self.settings.clone()
         };

@@ -89,6 +89,7 @@ impl WaitingList {
     pub(super) fn variance_after(&self, process: &Process, point: &Point) -> f64 {
         self.list.iter().fold(point.variance, |left, proposal| {
             let common = process.covariance(point, &proposal.point);
+            // The variance of a measured point may round to zero.
             let both = point.variance.max(1e-9) * proposal.point.variance.max(1e-9);
             left * (1.0 - (common * common / both).min(1.0))
         })
