@@ -20,6 +20,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let old = std::fs::metadata(&path).ok();
     if old.as_ref().is_some_and(|facts| !facts.is_file()) {
         refuse_unwritable(&path)?;
+        // A rename would put a file in the place of the device.
         return File::options().write(true).open(&path)?.write_all(content);
     }
     let directory = match path.parent() {
@@ -27,14 +28,18 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
         _ => Path::new("."),
     };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // In the target's own folder: a rename does not cross file systems.
     let temporary = directory.join(format!(".{name}.{}.tmp", std::process::id()));
     // A dead process of the same id may have left one, or another user of the folder a link.
     let _ = std::fs::remove_file(&temporary);
     let written = File::create_new(&temporary).and_then(|mut file| {
         file.write_all(content)?;
         if let Some(old) = old {
+            // The rename brings the new file's mode, which is that of the umask.
             file.set_permissions(old.permissions())?;
         }
+        // A file system may store the rename before the data: after a loss of power the name would
+        // then lead to an empty file.
         file.sync_all()
     });
     let result = written.and_then(|()| std::fs::rename(&temporary, &path));

@@ -132,11 +132,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         match tuner_adopt::adopt(&settings, name, &compiler) {
             Ok(adopted) => {
                 let path = write(args, &adopted)?;
+                // A capture has the sizes of the program's allocations; only guesses are enlarged.
                 if captures.is_empty() {
                     fit(&adopted, Path::new(&path), &compiler)?;
                 }
                 written.push(path);
             }
+            // The compiler itself does not work: the other kernels would fail in the same way.
             Err(failed @ AdoptError::Compile(_)) => Err(failed)?,
             Err(failed) => {
                 if let Some(before) = last.replace(failed) {
@@ -223,6 +225,7 @@ fn write(args: &Args, adopted: &Adopted) -> Result<String, CliError> {
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let template = folder.join(format!("{}.cu", adopted.kernel));
     let space = folder.join(format!("{}.yaml", adopted.kernel));
+    // Both before the first write, so that a refusal leaves the old pair as it was.
     for path in [&template, &space] {
         if path.exists() && !args.force {
             return Err(usage(format!(
@@ -287,6 +290,7 @@ fn fit(adopted: &Adopted, space: &Path, compiler: &Compiler) -> Result<(), CliEr
             None => break,
         }
     }
+    // The file has the extents of an attempt that did not help: `check` gets the first guess.
     if !times.is_empty() {
         put(space, &adopted.space)?;
     }

@@ -62,6 +62,7 @@ pub(super) fn run(
         store.close().await?;
         Ok::<_, CliError>(reports)
     })?;
+    // Threads that still compile a dropped candidate are not awaited.
     runtime.shutdown_background();
     conclude(reports)
 }

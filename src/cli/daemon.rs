@@ -123,6 +123,7 @@ pub(super) async fn reach(
     let client = Client::new(&row.address, token);
     let health: Result<Health, ClientError> = client.get("/healthz").await;
     let why = match health {
+        // After a crash another daemon may listen on the port that the row names.
         Ok(health) if health.instance == row.instance => return Ok(client),
         Ok(_) => "another daemon answers there".to_owned(),
         Err(error) => error.to_string(),
@@ -150,6 +151,7 @@ pub(super) async fn follow(
     loop {
         let mut stream = match client.events(&path).await {
             Ok(stream) => stream,
+            // Time does not change a refusal; only a lost connection is worth another attempt.
             Err(error @ (ClientError::Refused { .. } | ClientError::Token { .. })) => {
                 return Err(error.into());
             }

@@ -40,6 +40,7 @@ impl EventLog {
             .and_then(|line| out.write_all(format!("{}\n", escape::json(&line)).as_bytes()))
             .and_then(|()| out.flush());
         if let Err(error) = written {
+            // A reader such as `head` has what it wanted.
             if error.kind() != std::io::ErrorKind::BrokenPipe {
                 say!("warning: the event log ends here: {error}");
             }
@@ -63,6 +64,7 @@ pub(super) fn watch_signals(
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    // The handler would replace the inherited SIG_IGN of `nohup`.
     let mut hangup = if ignores_hangup() {
         None
     } else {

@@ -113,6 +113,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let kernel = kernel_named(&args.kernel)?;
     let query = args.selection.query(Some(&kernel), Some(1));
     let leaves = |board: &Board| args.takes(board);
+    // First: a proof may withdraw the row that would be exported.
     args.proof.prove(&args.selection.db, &query, leaves)?;
     let text = match block_on(render(args))? {
         None => return Ok(exit::NOTHING_PASSED),

@@ -20,6 +20,7 @@ pub(super) async fn commits_at(store: &Store, name: &str) -> Result<Vec<String>,
         }
         return Ok(contained);
     }
+    // Git abbreviates a hash to four digits at least.
     let digits = name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     let named: Vec<String> = known
         .iter()

@@ -164,6 +164,7 @@ async fn front_boards(
 ) -> Result<Vec<Board>, CliError> {
     let top = query.top.unwrap_or(usize::MAX);
     let query = LeaderboardQuery {
+        // A row of any rank may be the best in the other objective.
         top: None,
         code_sizes: true,
         ..query
@@ -174,6 +175,7 @@ async fn front_boards(
         let best = board.rows.iter().map(|row| rank_class(row.compared)).min();
         board
             .rows
+            // A row of a lower class would enter the front by its other objective alone.
             .retain(|row| row.is_proven() && Some(rank_class(row.compared)) == best);
         note_unproven(all - board.rows.len(), &board_name(board));
         let known: Vec<(usize, [f64; 2])> = board

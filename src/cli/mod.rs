@@ -151,6 +151,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
+            // For clap `--help` and `--version` are errors, too; they print to standard output.
             return ExitCode::from(if error.use_stderr() {
                 exit::USAGE
             } else {

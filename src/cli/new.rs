@@ -48,6 +48,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let project = Catalog::folder(&here).and_then(|spaces| spaces.parent().map(Path::to_owned));
     let root = args.output.clone().or(project).unwrap_or(here);
     let files = files(&root, name);
+    // Before the first write: a refusal in between would leave a part of the kernel.
     if let Some((there, _)) = files.iter().find(|(path, _)| path.exists()) {
         refuse!(
             "{} is there already; choose another name, or move it away",
@@ -120,6 +121,7 @@ const MAX_NAME: usize = 100;
 /// Returns the nearest valid name.
 fn repaired(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    // Room for the letter or the ending that is added below.
     let text: String = name.chars().map(plain).take(MAX_NAME - 2).collect();
     let text = text.trim_start_matches('_');
     if text.starts_with(|c: char| c.is_ascii_alphabetic()) {

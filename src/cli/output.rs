@@ -148,6 +148,7 @@ fn fitted(
     width: Option<usize>,
     expendable: &[&str],
 ) -> String {
+    // A line break in a text from outside would look like another row.
     let line = |row: &Vec<String>| row.iter().map(|cell| escape::line(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(line).collect();
     let Some(width) = width else {

@@ -142,6 +142,7 @@ impl Progress {
     )]
     fn trial(&mut self, trial: &TrialEvent) {
         self.evals = trial.evals;
+        // Stored results of a resumed run arrive at once and would raise the rate.
         self.fresh += u64::from(!trial.resumed);
         *self.verdicts.entry(trial.verdict).or_insert(0) += 1;
         self.failures.take(trial);
@@ -289,6 +290,7 @@ impl Progress {
         let by_time = self
             .budget_s
             .filter(|_| used > 0.0)
+            // A budget of recorded time passes faster than the wall clock.
             .map(|budget| (budget - used).max(0.0) * elapsed / used);
         let seconds = match (by_evals, by_time) {
             (Some(a), Some(b)) => a.min(b),

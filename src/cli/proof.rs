@@ -45,6 +45,7 @@ impl ProofOptions {
             top: Some(1),
             ..query.clone()
         };
+        // A proof that cannot be made changes nothing: its row would be the next one for ever.
         let mut tried = BTreeSet::new();
         loop {
             let boards = block_on(async {
@@ -120,6 +121,7 @@ fn prove_row(
                 say!("note: {name}: proven; the database does not keep it: {error}");
             }
         }
+        // Unlike a lost proof, a withdrawal that is not stored lets a wrong result be exported.
         ProofOutcome::Wrong => {
             say!("{name}: the best is wrong, its time is withdrawn: {judgement}");
             store(judgement)?;

@@ -90,6 +90,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         drop(ticker);
         return output::result(&text);
     }
+    // A database that cannot be read fails with its reason where the run opens it.
     if let Some(row) = block_on(daemon::owner(&args.db)).ok().flatten() {
         if args.fleet.fleet.fleet.is_some() {
             refuse!(
@@ -127,6 +128,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             events.write(event);
         };
         let report = prepared.execute(&store, shutdown, &mut sink).await;
+        // Closed after an error as well; the run's own error is the one to report.
         let closed = store.close().await;
         let report = report?;
         closed?;
@@ -192,6 +194,7 @@ fn conclude(
     };
     let mut text = summary.text();
     next_commands(&mut text, report, failures, args, kind);
+    // Standard output has the events, whose readers expect one JSON object a line.
     if events.stdout {
         say_part!("{text}");
     } else {

@@ -324,6 +324,7 @@ impl Ticker {
 impl Drop for Ticker {
     fn drop(&mut self) {
         let mut display = display();
+        // Under the lock, so that no frame draws a new bar after this one is cleared.
         self.over.store(true, Ordering::Relaxed);
         if let Some(Display { bar: Some(bar), .. }) = display.take() {
             bar.finish_and_clear();
@@ -354,6 +355,7 @@ fn frame(live: bool, over: &AtomicBool) {
         let silent = MODE.get() == Some(&ProgressMode::None);
         (due && !silent).then(|| shown.line())
     };
+    // After the lock is released: `tell` takes it as well.
     if let Some(line) = quiet {
         tell(&format!("{line}\n"));
     }
@@ -435,6 +437,7 @@ fn style(bar: bool, width: usize) -> ProgressStyle {
         String::new()
     };
     let template = format!("{{spinner{green}}} {bar}{{wide_msg}}\n{{prefix{dim}}}");
+    // indicatif wants a colon between key and style, and none where there is no style.
     let template = template
         .replace("{spinner.", "{spinner:.")
         .replace("{prefix.", "{prefix:.");

@@ -107,6 +107,7 @@ impl RunArgs {
     /// # Errors
     /// A value of `--until-converged` that was taken for a kernel.
     pub(super) fn request(&self) -> Result<Request, CliError> {
+        // The option requires `=`: for clap the share of `--until-converged 1%` is a kernel.
         let detached = self.kernels.iter().find(|name| parse_share(name).is_ok());
         if let Some(share) = detached.filter(|_| self.until_converged.is_some()) {
             refuse!("`{share}` is not a kernel; type --until-converged={share}");

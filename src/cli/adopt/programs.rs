@@ -32,6 +32,7 @@ pub(super) fn capture(
     device: &DeviceSelector,
 ) -> Result<Captures, CliError> {
     for (name, _) in vary {
+        // The runs would be the same command, and the option would have no effect.
         if !command.contains(&format!("{{{name}}}")) {
             return Err(usage(format!(
                 "--vary {name}: the command of --run has no {{{name}}}\nhelp: write {{{name}}} where \
@@ -58,6 +59,7 @@ pub(super) fn capture(
             });
         say!("running: {text}");
         let folder = work.path().join(format!("captured-{number}"));
+        // Headers of folders beside the original, such as `../common/book.h`, are not in the copy.
         let place = exec::CommandPlace {
             copy: &build,
             original: folder_of(file),

@@ -104,6 +104,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
     let threads = settings.jobs;
     let compiler = Compiler::new(settings)?;
+    // Otherwise every pair would get the verdict `compile_failed` for a target that NVRTC lacks.
     compiler.nvrtc().require(target.arch).map_err(usage)?;
     let mut rows = Vec::new();
     for kernel in kernels.into_iter().map(Arc::new) {
@@ -112,6 +113,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         let tasks = tasks(kernel, args, &target)?;
         report_declarations(kernel, &tasks, &target, &compiler)?;
         let pairs = pairs(kernel, &tasks, args)?;
+        // With the pairs of earlier kernels: the names of the files do not say whose they are.
         let outputs = output_folder(args, rows.len() + pairs.len())?;
         if args.config.is_empty() && args.sample.is_none() {
             low_parallelism::defaults(kernel, &tasks, &target);
@@ -131,6 +133,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
                 .iter_mut()
                 .for_each(|row| row.without_hazards(&guessed.entry));
         }
+        // After all pairs: a row is compared with the rows of the kernel's other problems.
         if let Some(arch) = target.vgpu().and_then(vgpu::Arch::by_name) {
             low_parallelism::warn(&mut judged, arch);
         }
@@ -337,6 +340,7 @@ fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
 fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliError> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut add = |pair: Pair| {
+        // A seed may be the default configuration, and a sample may draw either.
         if !pairs.contains(&pair) {
             pairs.push(pair);
         }

@@ -73,6 +73,7 @@ impl CheckRow {
     /// Takes back what a guessed launch of this entry may have caused.
     pub(super) fn without_hazards(&mut self, entry: &str) {
         let verdict = self.judgement.verdict;
+        // The kernel was not launched, so that the guess has no part in these verdicts.
         if matches!(verdict, Verdict::Rejected | Verdict::CompileFailed) {
             return;
         }
@@ -86,6 +87,7 @@ impl CheckRow {
         );
         self.judgement = Judgement::new(Verdict::Unchecked, detail);
         (self.max_error, self.compared, self.tolerance) = (None, None, None);
+        // `unchecked` passes for a space without a reference; here nothing was judged.
         self.hazards_only = false;
     }
 

@@ -33,6 +33,7 @@ pub(super) fn sample(tasks: &[Task], count: usize, seed: u64) -> Vec<Pair> {
     let total = tasks
         .iter()
         .fold(0_u128, |sum, task| sum.saturating_add(task.space.count()));
+    // The loop below would never find `count` distinct pairs.
     if total <= count as u128 {
         return (0..total)
             .filter_map(|index| pair_at(tasks, index))

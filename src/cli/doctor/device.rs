@@ -196,6 +196,7 @@ fn clock(found: &Examination) -> Finding {
         found.load_s,
         100.0 * found.spread,
     );
+    // Runs discard samples at less than 75 % of the reference's clock.
     if found.spread > SPREAD_MAX || clock.lowest < 0.75 * clock.median {
         let fix = format!(
             "times stay comparable by interleaving; steadier ones: nvidia-smi -lgc {0:.0},{0:.0} (as \
@@ -267,6 +268,8 @@ fn profiler() -> Finding {
     let version = ncu::version(&program);
     let detail = format!("{version} at {}", program.display());
     let parameters = std::fs::read_to_string("/proc/driver/nvidia/params").unwrap_or_default();
+    // The driver's module has the permission as a parameter; without it ncu fails with
+    // ERR_NVGPUCTRPERM at its first kernel.
     let guarded = parameters
         .lines()
         .any(|line| line.trim() == "RmProfilingAdminOnly: 1");
@@ -283,6 +286,7 @@ fn profiler() -> Finding {
 /// Reports whether root owns this process's `/proc` entry.
 fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt as _;
+    // The standard library has no `geteuid`, and a call of the C library would be unsafe code.
     Path::new("/proc/self")
         .metadata()
         .is_ok_and(|own| own.uid() == 0)

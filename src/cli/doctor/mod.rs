@@ -222,6 +222,7 @@ fn header_version(folder: &Path) -> Option<String> {
         .lines()
         .find_map(|line| line.strip_prefix("#define CUDA_VERSION "))?;
     let number: u32 = line.trim().parse().ok()?;
+    // cuda.h: 1000 * major + 10 * minor.
     Some(format!("{}.{}", number / 1000, number % 1000 / 10))
 }
 
@@ -229,6 +230,7 @@ fn header_version(folder: &Path) -> Option<String> {
 fn trial_compile() -> Finding {
     let settings = CompilerSettings {
         jobs: 1,
+        // A cached image would hide a compiler that does not work any more.
         cache: None,
         ..CompilerSettings::default()
     };
@@ -262,6 +264,7 @@ fn trial_compile() -> Finding {
 fn program(name: &'static str, purpose: &str) -> Finding {
     let output = Command::new(name)
         .arg("--version")
+        // A program that waits for input would stop the command.
         .stdin(Stdio::null())
         .output();
     match output {
@@ -291,6 +294,7 @@ fn database(path: &Path) -> Result<Finding, CliError> {
         store.close().await?;
         Ok(kernels)
     };
+    // A database that cannot be read is a row of the report, not a failure of the command.
     Ok(match block_on(async { Ok(kernels().await) })? {
         Ok(kernels) => {
             let bytes = std::fs::metadata(path).map_or(0, |file| file.len());

@@ -107,6 +107,7 @@ impl Evaluator<'_> {
         let mut prepared = Prepared::new(&request, &self.options.folder)?;
         if code.is_some() {
             let id = RunId::new();
+            // Before the first trial: times of a change would rank after a crash between the two.
             self.store.mark_change_run(&id).await?;
             prepared.name(id);
         }
@@ -200,6 +201,7 @@ impl Evaluator<'_> {
             Ok(prepared) => prepared,
             Err(error) => return not_judged(error),
         };
+        // Before tuning, which judges many configurations: most defects show in the parent's best.
         for (task, one) in prepared.plan().tasks.iter().enumerate() {
             if *self.shutdown.borrow() {
                 return Ok(Evaluation::Interrupted);
@@ -258,6 +260,7 @@ fn finalists(
         let Some(found) = best.remove(problem) else {
             continue;
         };
+        // The judge passes over check problems for which a configuration is not valid.
         if let Some(why) = avoids(problem, &found.config) {
             return Ok(Evaluation::Wrong {
                 verdict: Verdict::NotJudged,

@@ -146,11 +146,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         let shutdown = watch_signals(stopping)?;
         let store = Store::open(&args.db).await?;
         let ended = evolve(args, &options, mutator, &store, shutdown).await;
+        // Closed after an error as well; the evolution's own error is the one to report.
         let closed = store.close().await;
         let ended = ended?;
         closed?;
         Ok::<_, CliError>(ended)
     })?;
+    // Threads that still compile a dropped candidate are not awaited.
     runtime.shutdown_background();
     drop(ticker);
     let Some((end, text, passed)) = ended else {
@@ -226,6 +228,7 @@ async fn evolve(
     if let Some(folder) = &args.output {
         write_better(&session, folder)?;
     }
+    // The first member is the shipped template.
     let passed = session.population.members().len() > 1;
     let text = show::summary(&session, end, &db_argument(args));
     Ok(Some((end, text, passed)))

@@ -96,6 +96,7 @@ impl Mutator for CommandMutator {
             ..Program::default()
         };
         let mut question = serde_json::to_vec(request).unwrap_or_default();
+        // A mutator that reads by lines, such as a shell's `read`, waits for the end of the line.
         question.push(b'\n');
         let limits = AnswerLimits {
             within,

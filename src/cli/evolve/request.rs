@@ -131,6 +131,7 @@ fn failures(parent: Option<i64>, changes: &[Change], timed: &[String]) -> Vec<Fa
         change: change.id,
         outcome: change.outcome.clone(),
         verdict: change.verdict.clone(),
+        // A finding may name a seed or a check problem, which the code's author must not learn.
         detail: checks::without_checks(&change.detail, timed),
         note: change.note.clone(),
     };

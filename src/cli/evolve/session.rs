@@ -282,6 +282,7 @@ impl Session<'_> {
             let stopped = || *shutdown.borrow();
             let within = self.options.timeout;
             let reply =
+                // An answer may take minutes: the task that watches signals has to run meanwhile.
                 tokio::task::block_in_place(|| self.mutator.propose(&request, within, &stopped));
             let changed = self.files.changed();
             let (note, code) = match reply {
@@ -300,6 +301,7 @@ impl Session<'_> {
                     match (changed, read.change) {
                         (Some(why), _) => (read.note, Err((Outcome::Refused, why))),
                         (None, Ok(change)) => (read.note, Ok(change)),
+                        // Once: a mutator that never keeps the form would be asked without end.
                         (None, Err(error)) if request.correction.is_none() => {
                             request.correction = Some(cut(&error.to_string()));
                             continue;

@@ -27,6 +27,7 @@ impl Files {
             paths.extend(headers.map(|header| PathBuf::from(&header.path)));
         }
         paths.extend(kernel.spec.data_paths());
+        // The template and its reference may share headers.
         paths.sort();
         paths.dedup();
         let file = |path: PathBuf| {

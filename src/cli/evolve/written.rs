@@ -17,6 +17,7 @@ pub(super) fn space(kernel: &Kernel, space: &str, source: &str) -> Result<String
         folders.push(std::path::absolute(folder)?);
     }
     let template = std::path::absolute(&kernel.spec.source)?;
+    // `#include "…"` looks beside the including file, which now is in another folder.
     if !kernel.template.headers.is_empty() {
         folders.extend(template.parent().map(Path::to_owned));
     }

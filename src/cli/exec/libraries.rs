@@ -33,6 +33,7 @@ pub(super) fn unpack(folder: &Path) -> io::Result<PathBuf> {
 /// Those of the file system.
 pub(super) fn prepare_for_compiler(folder: &Path) -> io::Result<ForCompiler> {
     let libraries = unpack(folder)?;
+    // The linker looks for the name without a version; the program then needs the SONAME.
     symlink("libcuda.so.1", libraries.join("libcuda.so"))?;
     let headers = folder.join("include");
     std::fs::create_dir(&headers)?;
@@ -44,6 +45,7 @@ pub(super) fn prepare_for_compiler(folder: &Path) -> io::Result<ForCompiler> {
 }
 
 fn add_nvrtc(library: &Path, libraries: &Path, headers: &Path) -> io::Result<()> {
+    // The built-ins and headers are beside the file itself, not beside a link to it.
     let library = library.canonicalize()?;
     let Some(folder) = library.parent() else {
         return Ok(());

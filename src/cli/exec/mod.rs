@@ -266,6 +266,7 @@ fn exit_code(status: ExitStatus, summary: &Summary, for_hazards: u8) -> u8 {
         return for_hazards;
     }
     if let Some(signal) = program::signal(status) {
+        // As shells report it.
         return u8::try_from(128 + signal).unwrap_or(exit::FAILED);
     }
     status

@@ -263,6 +263,7 @@ fn add_compiler(command: &mut tokio::process::Command) {
 /// Waits for the program. Ctrl-C reaches it through the terminal; a request to end is passed on.
 async fn wait(mut command: tokio::process::Command, path: &Path) -> Result<ExitStatus, CliError> {
     use tokio::signal::unix::{SignalKind, signal};
+    // Both before the program starts: a SIGTERM in between would end the tuner alone.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut child = command.spawn().with_context(|| shown(path))?;

@@ -65,6 +65,8 @@ impl Target {
         Ok(Target {
             arch: nearest(&facts)?,
             gpu: Some(Gpu {
+                // By identity: the order of numbers depends on CUDA_DEVICE_ORDER in the program's
+                // environment.
                 visible: (ordinal > 0).then(|| facts.uuid.clone()),
                 name: facts.name,
                 driver,
@@ -105,6 +107,7 @@ impl Target {
         };
         let mut variables = vec![
             (CAPTURE_VARIABLE, socket.into()),
+            // The library in front has the driver's name and cannot find the driver by it.
             (DRIVER_VARIABLE, gpu.driver.clone().into()),
         ];
         if let Some(visible) = &gpu.visible {
@@ -135,6 +138,7 @@ fn nearest(facts: &GpuFacts) -> Result<&'static Arch, CliError> {
 
 /// The file of the driver that this process has loaded.
 fn loaded_driver() -> Option<PathBuf> {
+    // The dynamic loader has searched for it already: its file is where this process has it.
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let paths = maps.lines().filter_map(|line| line.get(line.find('/')?..));
     let mut drivers = paths.filter(|path| {

@@ -47,6 +47,7 @@ fn embedded(text: &str) -> Result<Embed, CliError> {
     for item in text.split(',').map(str::trim) {
         let (is_cubin, target) = match item.strip_prefix("cubin:") {
             Some(target) => (true, target),
+            // The kind is written once: the targets after `cubin:sm_89` have no prefix.
             None => (!embed.cubin.is_empty(), item),
         };
         let digits = target.strip_prefix("sm_").unwrap_or_default();

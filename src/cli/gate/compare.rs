@@ -93,6 +93,7 @@ impl Gate<'_> {
                 return Ok((line, None));
             }
         };
+        // The best may be of an earlier space; its stored time is compared then.
         let best_config = best.and_then(|row| in_space(space, &row.config).ok());
         let best_config = best_config.as_ref();
         let most = self.args.rounds;
@@ -115,6 +116,7 @@ impl Gate<'_> {
         line.max_error = shipped.found.judgement.max_error;
         line.compared = shipped.found.judgement.compared;
         line.unproven = missing_proof(&shipped.found.judgement);
+        // A file of an earlier version has no hash, which would count as changed code.
         let record = found
             .record
             .as_ref()
@@ -155,6 +157,7 @@ impl Gate<'_> {
         };
         line.ratio = Some(worst.ratio);
         line.ci95 = Some(worst.ci95);
+        // Noise alone must not fail a CI run: the interval has to exclude 1, too.
         let slower = worst.ratio > 1.0 + self.args.max_regression / 100.0 && worst.ci95[0] > 1.0;
         line.outcome = if slower {
             Outcome::Regression
@@ -208,6 +211,7 @@ impl Gate<'_> {
             comparisons.push(stored_comparison(
                 "the time it was shipped with",
                 own,
+                // A shipped file has a median without an interval.
                 [us; 3],
             ));
         }

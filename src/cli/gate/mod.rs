@@ -198,6 +198,7 @@ fn fail_on_shipped_source(
         prove_budget: args.prove_budget,
         format: args.format,
     };
+    // A problem that has failed already keeps its reason.
     let passed = |problem: &str| {
         let own = |line: &&Line| line.problem == problem && line.outcome == Outcome::Passed;
         problems.iter().find(own)
@@ -239,6 +240,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let (mut problems, figures) = compare::compare_problems(args, &prepared, &known)?;
     fail_on_shipped_source(args, &prepared.facts().name, &mut problems)?;
     drop(ticker);
+    // A gate that compares nothing would otherwise pass in CI for ever.
     if problems.iter().all(|line| line.outcome == Outcome::Skipped) {
         refuse!(
             "nothing to compare `{}` with on {}: {}",

@@ -180,6 +180,7 @@ fn rows(file: &Path, text: &str) -> Result<Vec<Row>, CliError> {
             m: m? as i64,
             n: n? as i64,
             k: k? as i64,
+            // The profiler's unit is the millisecond.
             runtime_us: number(runtime)? * 1e3,
         });
     }

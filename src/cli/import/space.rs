@@ -56,6 +56,7 @@ fn defaults(bare: &BareSpace, space: &Space, json: &Json) -> Vec<Option<Value>> 
         .map(|one| given(&one.name, &one.values).unwrap_or(0) as u32)
         .collect();
     let order: Vec<usize> = (0..wanted.len()).collect();
+    // A constant: the same file always becomes the same search space.
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0);
     let valid = space.nearest(&wanted, &order, &mut rng);
     let choices = valid.map_or(wanted, |config| config.choices().to_vec());
@@ -148,6 +149,7 @@ fn default_of(json: &Json, name: &str) -> Option<Value> {
 fn scalar(value: &Value) -> String {
     match value {
         Value::Text(text) => quoted(text),
+        // Display writes 1.0 as `1`, which YAML reads as an integer.
         Value::Float(number) => format!("{number:?}"),
         other => other.to_string(),
     }

@@ -81,6 +81,7 @@ pub(super) fn whole(
     if !options.is_empty() {
         let _ = writeln!(text, "compile: {{ options: [{options}] }}");
     }
+    // Expressions of T1 are translated as text: the reader decides if the result is a space.
     KernelSpec::parse(&text, output).map_err(|error| error.to_string())?;
     Ok(text)
 }
@@ -158,6 +159,7 @@ fn with_extremes(text: &str, parameters: &[Parameter]) -> String {
 
 /// Finds the first call of a function with only this name as argument, from a byte position.
 fn call_of(text: &str, function: &str, name: &str, from: usize) -> Option<Range<usize>> {
+    // The end of another name, such as `argmax`, is not the function.
     let begins = |at: usize| {
         let before = text.get(..at).unwrap_or_default().chars().next_back();
         !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
@@ -296,6 +298,7 @@ fn launch(text: &mut String, kernel: &Json, name: &str, names: &Names<'_>) -> Re
     let [Some(_), ..] = &local else {
         return Err("it has no LocalSize".to_owned());
     };
+    // OpenCL's global size counts work items, CUDA's grid counts blocks.
     let threads = kernel["GlobalSizeType"].as_str() == Some("OpenCL")
         || kernel["GlobalSizeType"].is_null() && kernel["Language"].as_str() == Some("OpenCL");
     let mut grid = Vec::new();

@@ -59,6 +59,7 @@ impl Candidates {
         let grid = grid.with_base(args.problem.clone());
         let shapes = grid.problems(&kernel.spec);
         let shapes = shapes.map_err(|why| usage(format!("--grid: {why}")))?;
+        // Before the database is read, so that the search's results are among the candidates.
         search(args, &request(args, &grid))?;
         // Whole runs of large shapes would take hours on a virtual GPU; the check problems are run whole.
         let unproven = Request {
@@ -286,6 +287,7 @@ impl Candidates {
     fn check_chosen(&self, args: &Args, table: &mut Table) -> Result<(), CliError> {
         let mut passed = BTreeSet::new();
         loop {
+            // Anew after each removal: another configuration may serve the shapes of a failed one.
             let losses = table.losses();
             let Some((chosen, _)) = args.choose_members(&losses) else {
                 return Ok(());
@@ -390,6 +392,7 @@ fn search(args: &Args, request: &Request) -> Result<(), CliError> {
         report?;
         Ok::<_, CliError>(())
     })?;
+    // Threads that still compile a dropped candidate are not awaited.
     runtime.shutdown_background();
     Ok(())
 }

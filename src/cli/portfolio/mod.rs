@@ -192,6 +192,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 
 /// Leaves out shapes for which no configuration has a time.
 fn drop_unserved(source: &mut Source) -> Result<(), CliError> {
+    // A loss is against the best time of its shape, which an unserved shape does not have.
     let best = source.table.best_times();
     let table = &mut source.table;
     let served: Vec<bool> = best.iter().map(Option::is_some).collect();
@@ -224,6 +225,7 @@ fn choose<'a>(args: &'a Args, source: &'a mut Source) -> Result<Option<Portfolio
         return Ok(None);
     };
     source.table.group_names(&losses, &choice.members);
+    // The best set of this size may lose more than is allowed, and no tree loses less than its set.
     let loss = args.allowed_loss().max(choice.worst);
     let tree = DecisionTree::new(&source.table, &losses, &choice.members, loss)
         .ok_or_else(|| anyhow::anyhow!("the portfolio serves a shape that its tree does not"))?;

@@ -26,6 +26,7 @@ pub(super) fn read(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Co
                 configs.push(config);
             }
         }
+        // A seed may be for other GPUs: `run` leaves it out, too.
         configs.retain(|config| space.contains(config));
         return Ok(configs);
     };

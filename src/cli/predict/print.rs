@@ -100,6 +100,7 @@ impl Printer {
         }
         match self.format {
             Format::Json => self.print(),
+            // The header line comes first and has to name the counters.
             Format::Csv if self.metrics.is_some() => self.print(),
             Format::Csv | Format::Table | Format::Md => Ok(()),
         }

@@ -108,9 +108,12 @@ pub(super) fn profile(
         .chain([DURATION.to_owned(), REGISTERS.to_owned()])
         .chain(STALLS.iter().map(|reason| stall_metric(reason)))
         .collect();
+    // The kernel runs in the device worker, a child of the profiled process: hence "all". Without
+    // "base", ncu chooses the unit of each value by its size.
     let own = std::env::current_exe()?;
     let mut command = Command::new(program);
     command
+        // The daemon's secret is not for code that is profiled.
         .env_remove("TUNER_TOKEN")
         .args([
             "--csv",
@@ -123,6 +126,7 @@ pub(super) fn profile(
         ])
         .args(["--kernel-name-base", "function", "--kernel-name"])
         .arg(format!("regex:^({})$", names.join("|")))
+        // A judgement launches the candidate many times; counts are to be those of one run.
         .args(["--launch-count", &kernel.spec.launches.len().to_string()])
         .args(["--metrics", &metrics.join(",")])
         .arg(own)
@@ -231,6 +235,7 @@ pub(in crate::cli) fn read(text: &str) -> Result<Map<String, Json>, String> {
     }
     let value = |record: &csv::StringRecord, name: &str| -> Option<f64> {
         let at = head.iter().position(|known| known == name)?;
+        // ncu separates thousands by commas.
         let text: String = record.get(at)?.chars().filter(|c| *c != ',').collect();
         text.trim()
             .parse()

@@ -77,6 +77,7 @@ pub(super) fn draw(
         };
         panel(&mut canvas, [MARGIN.0, top], &title, &of, &counted);
         let spent = of.iter().flat_map(|series| &series.runs);
+        // To the end of the shortest run: beyond it the mean is of runs that have stopped, too.
         let most = spent.map(|run| run.charged_us).min().unwrap_or(0) as f64 / 1e6;
         if recording.has_costs() && most > 0.0 {
             let timed = Axis {

@@ -66,12 +66,14 @@ async fn subject(
         board,
     };
     let timing = subject.board.timing;
+    // A peer's time is measured: its ratio to a prediction would say nothing.
     if timing == TimingKind::Measured {
         subject.baseline = peer(store, &subject.board).await?;
     }
     subject.profile = stored_profile(store, &subject, &best).await?;
     let wanted = args.ablate || (!args.no_profile && subject.profile.is_none());
     let replay = subject.board.device_kind == DeviceKind::Replay;
+    // Of an edited template, the counters would be those of other code.
     if let Some(kernel) = kernel.filter(|_| !stale && wanted && !replay)
         && let Err(error) = predict(&mut subject, kernel, &best, args)
     {

@@ -50,6 +50,7 @@ fn collect(
     let entries = std::fs::read_dir(folder).map_err(unreadable)?;
     let entries: Result<Vec<_>, _> = entries.collect();
     let mut entries = entries.map_err(unreadable)?;
+    // The order of a file system's entries differs between machines; that of the output must not.
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let hidden = entry.file_name().to_string_lossy().starts_with('.');

@@ -199,6 +199,7 @@ impl Check<'_> {
             }
             Err(why) => {
                 line.detail = format!("not in the space of {}: {why}", facts.name);
+                // It was valid on this device when it was tuned: the space has lost it since.
                 if entry.device == facts.name {
                     line.outcome = Outcome::Wrong;
                 }

@@ -109,11 +109,14 @@ impl Completion {
     /// Adds all events of a stream; returns whether the last one was the end.
     fn add_events(&mut self, body: &str) -> bool {
         let mut data: Vec<&str> = Vec::new();
+        // A blank line ends an event; a server may close the stream without the last one.
         for line in body.lines().chain([""]) {
             if let Some(part) = line.strip_prefix("data:") {
+                // Server-sent events: one space after the colon is not part of the data.
                 data.push(part.strip_prefix(' ').unwrap_or(part));
             } else if line.is_empty() && !data.is_empty() {
                 let event = std::mem::take(&mut data);
+                // The end mark of OpenAI's protocol, which is not JSON.
                 if event.iter().any(|part| part.trim() == "[DONE]") {
                     return true;
                 }
@@ -164,8 +167,10 @@ impl Completion {
         }
         let count = |name: &str| {
             let count = value.pointer(&format!("/usage/{name}"))?.as_u64()?;
+            // The sum of both counts must remain within the limit of `Usage`.
             Some(count.min(MAX_TOKENS / 2))
         };
+        // Only one event of a stream, usually the last, has the usage.
         self.prompt_tokens = count("prompt_tokens").unwrap_or(self.prompt_tokens);
         self.answer_tokens = count("completion_tokens").unwrap_or(self.answer_tokens);
     }
@@ -195,6 +200,7 @@ pub(super) fn answer(text: &str, id: &str) -> Vec<u8> {
     let text = &without_thoughts(text);
     let fenced = |languages: &[&str]| fence(text, languages);
     let json = fenced(&["json"]).unwrap_or(text.trim());
+    // First, because the strings of a JSON answer may contain fences and blocks.
     if let Ok(Value::Object(mut object)) = serde_json::from_str(json) {
         object.entry("id").or_insert_with(|| json!(id));
         return serde_json::to_vec(&object).unwrap_or_default();

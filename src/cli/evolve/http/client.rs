@@ -90,6 +90,7 @@ fn redirected(from: &Uri, response: &Response<Incoming>) -> Result<Uri, ClientEr
     let target = target
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
+    // `//HOST/PATH` names another host (RFC 3986, Relative Reference).
     let parsed: Option<Uri> = match target.starts_with('/') && !target.starts_with("//") {
         true => Uri::builder()
             .scheme(from.scheme_str().unwrap_or("https"))
@@ -128,6 +129,7 @@ async fn exchange(
     authorization: Option<&str>,
     body: &[u8],
 ) -> Result<Response<Incoming>, ClientError> {
+    // Neither the resolver nor rustls takes an IPv6 address in the brackets of a URL.
     let name = url.host().unwrap_or_default().trim_matches(['[', ']']);
     let is_tls = url.scheme_str() == Some("https");
     let port = url.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
@@ -154,6 +156,7 @@ async fn exchange(
 /// Returns TLS settings with the system's certificates.
 fn tls_settings(url: &Uri) -> Result<ClientConfig, ClientError> {
     let mut roots = RootCertStore::empty();
+    // One unreadable certificate of the system must not prevent all connections.
     let (_, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let provider = Arc::new(crypto::ring::default_provider());
     let settings =
@@ -176,6 +179,7 @@ async fn send(
     });
     let path = url.path_and_query().map_or("/", |path| path.as_str());
     let mut request = Request::post(path)
+        // HTTP/1.1 requires it, and hyper's connection adds no headers.
         .header(header::HOST, host(url))
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::ACCEPT, "text/event-stream, application/json")

@@ -146,6 +146,7 @@ impl HttpMutator {
 
     /// Returns the beginning of a text from outside, without the key.
     fn excerpt(&self, text: &str) -> String {
+        // Scrubbed before the cut, which could leave a part of the key that does not match it.
         let text: String = self.endpoint.key.scrub(text).chars().take(300).collect();
         escape::line(text.trim())
     }
@@ -225,12 +226,14 @@ impl Mutator for HttpMutator {
         });
         let reply = self.send(body.to_string().as_bytes(), deadline, stopped)?;
         let completion = Completion::read(&reply.body, reply.is_stream, &reply.content_type);
+        // Before the status is judged: a refused request needs its transcript most.
         self.transcribe(request, &messages, &reply, &completion);
         if reply.status != 200 {
             return Err(self.refused(reply.status, &reply.body));
         }
         let (prompt, answer) = (completion.prompt_tokens, completion.answer_tokens);
         let cost = self.endpoint.price(prompt, answer).unwrap_or(0.0);
+        // Before the defect is reported: a useless response has cost its tokens, too.
         self.spent += cost;
         let usage = Usage {
             tokens: prompt + answer,
