@@ -194,6 +194,7 @@ impl Ranges {
                 _ => list.push([range.start, range.end]),
             }
         }
+        // Of the whole list: `within` needs the end of the ranges that are cut off below.
         let bounds = match (list.first(), list.last()) {
             (Some([start, _]), Some([_, end])) => [*start, *end],
             _ => [0, 0],

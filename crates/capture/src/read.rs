@@ -113,6 +113,7 @@ impl Capture {
             path: path.display().to_string(),
             why,
         };
+        // A document of others names it: `../` would lead out of the folder.
         if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(failed("its name is not a SHA-256 hash".to_owned()));
         }
@@ -120,6 +121,7 @@ impl Capture {
         let file = open_regular(&path).map_err(|error| failed(error.to_string()))?;
         let mut bytes = Vec::new();
         flate2::read::GzDecoder::new(file)
+            // One byte more tells contents that are too large from those of exactly this size.
             .take(limit + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| failed(error.to_string()))?;
@@ -170,6 +172,7 @@ pub fn is_value_name(name: &str) -> bool {
 /// Returns the last part of a kernel's name, without template arguments.
 #[must_use]
 pub fn base_name(name: &str) -> &str {
+    // The bracket in this word would end the name below.
     let name = name
         .rsplit("(anonymous namespace)::")
         .next()

@@ -94,6 +94,7 @@ impl Writer {
                 ..State::default()
             }),
         };
+        // At once, so that a folder that cannot be written is refused before the program runs.
         writer.save(&writer.lock().document)?;
         Ok(writer)
     }
@@ -173,6 +174,7 @@ impl Writer {
                 ..item.buffer
             });
         }
+        // A buffer that is unchanged since an earlier launch takes nothing of the limit.
         contents.retain(|hash, _| !state.stored.contains(hash));
         let new: u64 = contents.values().map(|bytes| bytes.len() as u64).sum();
         let left = self.limits.bytes.saturating_sub(state.bytes);
@@ -192,6 +194,7 @@ impl Writer {
             }
             Err(error) => {
                 state.failed = true;
+                // The document on disk lacks this launch; `finish` writes the state once more.
                 let lost = state.document.launches.pop();
                 let kernel = lost.map(|launch| launch.kernel).unwrap_or_default();
                 let kept = state.document.launches.len();
@@ -216,6 +219,7 @@ impl Writer {
         state.document.ended = Some(ended);
         let saved = self.save(&state.document);
         match saved {
+            // `skipped` has the reason of an earlier failure.
             Err(error) if !state.failed => Err(error),
             _ => Ok(state.document.clone()),
         }
@@ -227,6 +231,7 @@ impl Writer {
 
     fn store(&self, hash: &str, bytes: &[u8]) -> io::Result<()> {
         replace(&self.path_of(hash), |file| {
+            // The program waits while its launch is stored.
             let fast = flate2::Compression::fast();
             let mut encoder = flate2::write::GzEncoder::new(file, fast);
             encoder.write_all(bytes)?;
@@ -275,6 +280,7 @@ fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
     let made = File::create(&temporary).and_then(|mut file| {
         write(&mut file)?;
+        // Otherwise the rename may be on disk before the data.
         file.sync_data()
     });
     let done = made.and_then(|()| std::fs::rename(&temporary, path));

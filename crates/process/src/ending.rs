@@ -31,6 +31,7 @@ pub struct Ending {
 
 impl Ending {
     pub(crate) fn new(status: Option<ExitStatus>, said: String, before: &OomKills) -> Self {
+        // The killer sends SIGKILL, and its counters also grow for other processes.
         let killed = status.is_some_and(|status| status.signal() == Some(Signal::KILL.as_raw()));
         Self {
             status,

@@ -84,6 +84,7 @@ impl Head {
             bytes: u64::from(field(high)) << 32 | u64::from(field(low)),
             body_sum: field(body_sum),
         };
+        // `take` splits the body after the table, which therefore has to fit.
         let table = 8 * u64::from(read.parts);
         if read.parts > MAX_PARTS || read.bytes > MAX_FRAME_BYTES || read.bytes < table {
             return Err(damaged());
@@ -118,6 +119,7 @@ impl Decoder {
     /// The bytes are not a frame, or not the next one. Later bytes cannot be trusted.
     pub fn take(&mut self) -> io::Result<Option<Parts>> {
         let different = |(seen, expected): (&u8, &u8)| seen != expected;
+        // At the first byte: text of a library on the pipe may be shorter than a head.
         if self.buffer.iter().zip(MAGIC).any(different) {
             return Err(invalid("bytes that begin no message".to_owned()));
         }

@@ -110,8 +110,10 @@ impl Pipes {
     /// Starts the child in a separate process group, with non-blocking pipes.
     pub(crate) fn start(program: &Program) -> io::Result<Self> {
         let mut left = UNREAPED.lock().unwrap_or_else(PoisonError::into_inner);
+        // Children that ended late would stay zombies as long as this process runs.
         left.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         drop(left);
+        // Before the start, so that the kill of this child raises them.
         let before = OomKills::read();
         let mut child = command(program).spawn()?;
         let pipes = Self {
@@ -129,6 +131,7 @@ impl Pipes {
         if let (Some(input), Some(output), Some(errors)) =
             (&pipes.input, &pipes.output, &pipes.errors)
         {
+            // A full or silent pipe must not block the thread that watches the deadline.
             ioctl_fionbio(input, true)?;
             ioctl_fionbio(output, true)?;
             ioctl_fionbio(errors, true)?;
