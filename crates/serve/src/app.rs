@@ -145,6 +145,7 @@ impl App {
         let response = |json| ([(CONTENT_TYPE, "application/json")], json).into_response();
         let slot = slot_of(&mut lock(&self.cache), name);
         let mut slot = slot.lock().await;
+        // Before the computation, so that a change in its course makes this answer old.
         let version = self.live.version();
         if let Some((at, of, answer)) = slot.as_ref() {
             let age = at.elapsed();

@@ -148,6 +148,7 @@ impl Client {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
+            // hyper's connection adds none, and the daemon compares it with its own address.
             .header(header::HOST, &self.address)
             .header(header::CONTENT_TYPE, "application/json");
         if let Some(token) = &self.token {

@@ -85,6 +85,7 @@ pub(super) fn confine(
         let find = |name: &ClientText| kernel(&name.0, folders);
         request.kernels.iter().map(find).collect::<Result<_, _>>()?
     };
+    // Read here, where an error is the answer; later it would only be the message of a failed run.
     for file in &files {
         // Requests are resolved in the daemon's own folder, as their runs are.
         let kernel =

@@ -68,6 +68,7 @@ pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
         }
     }
     for run in busy.values() {
+        // Not by a user: an interrupted run goes back to the queue.
         run.stop(false);
     }
     let drained = tokio::time::timeout(SHUTDOWN_GRACE, async {
@@ -309,12 +310,14 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
         None => prepared.name(queued.id.clone()),
     }
     prepared.ready(&app.store, &run.stopping()).await?;
+    // The budget is for all sessions of the run.
     prepared.spend(Duration::try_from_secs_f64(queued.spent_s).unwrap_or_default());
     run.edit(|view| view.notes.clone_from(&prepared.notes));
     let mut begun = false;
     let handle = tokio::runtime::Handle::current();
     let mut sink = |event: &Event| {
         if !begun {
+            // From now on a crash of the daemon does not count against this run: it was set up.
             begun = true;
             let (store, id) = (app.store.clone(), queued.id.clone());
             handle.spawn(async move {

@@ -45,6 +45,7 @@ pub(super) async fn serve(app: Arc<App>, listener: TcpListener) {
     let room = Arc::new(Semaphore::new(max_connections));
     let mut ending = app.ending.clone();
     loop {
+        // Before `accept`: without room, connections wait in the system's queue and cost no file.
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
             break;
         };
@@ -85,6 +86,7 @@ fn max_connections(open_files: Option<u64>) -> usize {
 
 /// Serves one connection.
 async fn converse(stream: TcpStream, router: Router, app: &App) {
+    // Nagle's algorithm would hold small events back until the client acknowledges.
     let _ = stream.set_nodelay(true);
     let service = hyper::service::service_fn(move |request: hyper::Request<_>| {
         router.clone().oneshot(request.map(axum::body::Body::new))

@@ -142,6 +142,7 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     check_token(&settings)?;
     settings.folders = canonical(&settings.folders)?;
+    // Before the claim, which stores the port for clients: the system may choose it.
     let listener = listen(settings.listen).await?;
     let address = listener.local_addr().unwrap_or(settings.listen);
     let store = Store::open_or_wait(&settings.db).await?;
@@ -161,6 +162,7 @@ pub async fn serve(
         });
     }
     let _claimed = claimed?;
+    // The claim has judged the marker.
     crash::forget(&settings.db);
     crash::watch(&settings.db);
     let app = App::new(settings, store.clone(), instance.clone(), ending).await?;
@@ -195,6 +197,7 @@ fn check_token(settings: &Settings) -> Result<(), ServeError> {
 fn canonical(folders: &[PathBuf]) -> Result<Vec<PathBuf>, ServeError> {
     let one = |path: &PathBuf| {
         let real = path.canonicalize().and_then(|real| {
+            // A folder without permission is refused now and not with every request.
             std::fs::read_dir(&real)?;
             Ok(real)
         });

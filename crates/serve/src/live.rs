@@ -284,6 +284,7 @@ impl Live {
                 unheard.pop_front();
             }
         }
+        // Before its listeners hear of the end: they look the run up again, then in the database.
         lock(&self.runs).remove(id);
         run.over.send_replace(true);
         self.changed();

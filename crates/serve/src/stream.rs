@@ -110,6 +110,7 @@ where
         header::CONTENT_TYPE,
         HeaderValue::from_static("text/event-stream"),
     );
+    // nginx would otherwise collect events until its buffer is full.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }

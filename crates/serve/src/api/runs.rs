@@ -296,6 +296,7 @@ pub(super) async fn events(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
+    // `tuner run` writes to the queue itself and then asks for events: its run begins now.
     app.wake.notify_one();
     existing(&app, &id).await?;
     stream::open_run(&app, id)
