@@ -126,6 +126,7 @@ impl Access {
             readable(path)?;
             options = options
                 .add_root_certificates(path.clone())
+                // A server without TLS would otherwise get the credentials in the clear.
                 .require_tls(true);
         }
         if let Some((certificate, key)) = &self.certificate {

@@ -345,6 +345,7 @@ async fn make_streams(context: &Context, names: &Names) -> Result<(), String> {
         storage: StorageType::File,
         max_age: KEPT,
         duplicate_window: DUPLICATES,
+        // `hub/watch` reads single messages to find out if an order is lost.
         allow_direct: true,
         ..Config::default()
     };

@@ -86,6 +86,7 @@ impl Objects {
             return Ok(hash);
         }
         let first = self.put_as(&hash, content).await;
+        // A store at its limit refuses new objects.
         if first.is_err() && self.evicts {
             self.evict().await;
             self.put_as(&hash, content).await?;
@@ -143,6 +144,7 @@ impl Objects {
         let content = tokio::time::timeout(PATIENCE, fetch).await;
         let content =
             content.unwrap_or_else(|_| Err(ObjectError::Server("no answer".to_owned())))?;
+        // The client's digest is what the sender claims; the order names this hash.
         if ContentHash::from_parts([content.as_slice()]) != *hash {
             return Err(ObjectError::False(named()));
         }

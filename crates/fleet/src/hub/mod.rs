@@ -93,6 +93,7 @@ impl Hub {
             say(worker);
         }
         let view = Arc::new(Mutex::new(first));
+        // A weak reference, so that the task ends when the hub is dropped.
         let (looking, kept) = (link.clone(), Arc::downgrade(&view));
         runtime.spawn(async move {
             while let Some(place) = kept.upgrade() {

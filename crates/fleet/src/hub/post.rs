@@ -64,6 +64,7 @@ fn send(run: &Arc<Run>, orders: Vec<WorkOrder>, attempt: u32) {
         let mut state = run.state();
         for order in &orders {
             if let Some(waiting) = state.waiting.get_mut(&order.id) {
+                // `watch` looks for a lost order by the name of its message.
                 waiting.sent_in = name.clone();
             }
         }

@@ -81,6 +81,7 @@ async fn take(run: &Arc<Run>, message: Message) {
     let read = read_sized::<AnswerMessage>(&run.link, &message.payload).await;
     let (answer, read_bytes) = match read {
         Ok(answer) => answer,
+        // The object store may answer later: the message is delivered again.
         Err(Malformed::Object(error)) if error.passes() => {
             let _ = message.ack_with(AckKind::Nak(Some(AGAIN))).await;
             return;
@@ -88,6 +89,7 @@ async fn take(run: &Arc<Run>, message: Message) {
         Err(error) => {
             count(&run.counters.malformed);
             tracing::warn!(%error, "a message among the answers is dropped");
+            // The server would deliver it again without end.
             let _ = message.ack_with(AckKind::Term).await;
             return;
         }

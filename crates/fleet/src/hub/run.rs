@@ -165,6 +165,7 @@ impl Run {
             first_attempt: u32::try_from(now.as_millisecond().rem_euclid(1 << 31)).unwrap_or(0),
             ended: tokio::sync::watch::channel(false).0,
         });
+        // Before anything is written for the run, which another hub may own.
         watch::claim(&run).await?;
         run.send_objects().await?;
         run.make_queues().await?;

@@ -23,6 +23,7 @@ const ALONE: Duration = Duration::from_secs(10);
 /// Claims the run. A claim of another living process is an error.
 pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
     let (hubs, key) = (&run.link.hubs, run.key());
+    // The record of a dead hub expires within `presence`.
     let limit = run.settings.presence + Duration::from_secs(2);
     let began = Instant::now();
     let mut first: Option<u64> = None;
@@ -42,9 +43,11 @@ pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
         };
         let holder: HubView = serde_json::from_slice(&entry.value).unwrap_or_default();
         let here = holder.host == provenance::host();
+        // On the same machine a dead process is known at once and its record need not expire.
         if here && !std::path::Path::new(&format!("/proc/{}", holder.pid)).exists() {
             let record = serde_json::to_vec(&run.describe()).map_err(FleetError::defect)?;
             if hubs
+                // With the revision: of two that replace the dead hub one succeeds.
                 .update(&key, record.into(), entry.revision)
                 .await
                 .is_ok()

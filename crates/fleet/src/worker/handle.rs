@@ -42,6 +42,7 @@ impl Worker {
         };
         let all = |outcome: Outcome| orders.orders.iter().map(|_| outcome.clone()).collect();
         let handed_out = u32::try_from(deliveries).unwrap_or(u32::MAX);
+        // The order may be what ended its earlier workers: this one does not try it.
         let outcomes: Vec<Outcome> = if handed_out > DELIVERIES_MAX {
             all(Outcome::Lost(DELIVERIES_MAX))
         } else {
@@ -104,6 +105,7 @@ impl Worker {
         let name = format!("{}.{id}.{attempt}.a", orders.run);
         let payload = write_or_wait(&self.link, &answer, "an answer").await;
         self.link.publish(&subject, &name, payload).await;
+        // Only now: until the server has the answer, a lost worker must not cost the order.
         let _ = message.ack().await;
     }
 
@@ -178,6 +180,7 @@ impl Worker {
         if again == 0
             && let Ok(Some(bytes)) = self.link.compiled.get(&key).await
             && let Ok(known) = serde_json::from_slice::<Compiled>(&bytes)
+            // Any worker may have written the entry, and its object may be evicted.
             && known.candidate == order.candidate
             && self.link.cubins.has(&known.object).await
         {
@@ -261,6 +264,7 @@ impl Worker {
         let why = format!("the code {} is refused: {why}", object.short());
         tracing::warn!("{why}");
         self.link.tell("false_object", &why);
+        // `put` would find the name taken and keep the false content.
         self.link.cubins.remove(object).await;
         Answer::FalseObject(why)
     }
