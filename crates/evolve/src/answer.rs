@@ -127,6 +127,7 @@ pub fn read(bytes: &[u8], id: &str) -> Result<MutationAnswer, AnswerError> {
     if answer.usage.is_some_and(|usage| !usage.is_plausible()) {
         return Err(AnswerError::Usage);
     }
+    // A late answer to an earlier request would be applied to another parent.
     if answer.id != id {
         let shown: String = answer.id.chars().take(40).collect();
         return Err(AnswerError::OtherRequest {

@@ -84,6 +84,7 @@ pub fn apply(source: &str, diff: &str) -> Result<String, PatchError> {
             let (sign, text) = line.split_at_checked(1).unwrap_or((" ", ""));
             let matches = old.get(next) == Some(&text) && next < hunk.old.end;
             match sign {
+                // `\ No newline at end of file` is about the line before it.
                 "\\" => {}
                 " " | "-" if !matches => {
                     return Err(PatchError::Mismatch {

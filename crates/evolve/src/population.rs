@@ -95,6 +95,7 @@ impl Population {
     /// Chooses the parent of a round; the same for the same seed and members.
     #[must_use]
     pub fn choose_parent(&self, seed: u64, round: u32) -> Option<&Member> {
+        // Rotated: seed 1 in round 2 would otherwise draw as seed 2 in round 1.
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ u64::from(round).rotate_left(32));
         let island = Self::island(round);
         // In a round of exchange, members of all islands compete.

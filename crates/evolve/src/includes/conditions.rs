@@ -78,6 +78,7 @@ fn follow(condition: &str, definitions: &Definitions) -> Result<(), (String, &'s
     let mut seen = BTreeSet::new();
     let mut open = vec![("#if".to_owned(), Vec::new(), condition.to_owned())];
     while let Some((name, parameters, text)) = open.pop() {
+        // The second is the digraph of the first.
         if text.contains("##") || text.contains("%:%:") {
             return Err((name, "pastes tokens"));
         }

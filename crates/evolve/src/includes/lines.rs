@@ -7,7 +7,9 @@ pub(super) fn logical_lines(source: &str) -> Vec<(usize, String)> {
     let mut begun: Option<(usize, String)> = None;
     for (index, line) in source.lines().enumerate() {
         let (number, mut text) = begun.take().unwrap_or((index + 1, String::new()));
+        // Compilers splice a line also where blanks follow its backslash.
         let line = line.trim_end_matches(['\r', ' ', '\t']);
+        // `??/` is the trigraph of the backslash.
         match line.strip_suffix('\\').or(line.strip_suffix("??/")) {
             Some(part) => {
                 text.push_str(part);

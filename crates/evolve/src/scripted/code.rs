@@ -94,6 +94,7 @@ impl<'a> Source<'a> {
             unrolled,
             innermost: !body.contains("for ("),
         })
+        // Of `<=` only the first character is stripped above.
         .filter(|one| !one.to.starts_with('='))
     }
 }

@@ -42,6 +42,7 @@ fn buffered(text: &str, one: &Loop<'_>, array: &str) -> Option<Variant> {
     let next = replace_word(value, name, &format!("({name} + {step})"));
     let first = replace_word(value, name, &format!("({from})"));
     let work = replace_word(work, array, "buffer");
+    // One barrier a pass is enough: a pass fills the half that all threads have read before it.
     let replaced = format!(
         "{array}[{index}] = {first};\n    int turn = 0;\n    for (int {name} = {from}; {name} < {to}; {name} += {step}) {{\n        \
          {BARRIER}\n        float* buffer = {array} + turn * ({size});\n        turn ^= 1;\n        \
