@@ -290,6 +290,7 @@ fn add(writer: &Writer, mut launch: capture::Launch, contents: Vec<BufferContent
         .enumerate()
         .map(|(index, item)| used(index, item))
         .collect();
+    // Pointers name buffers by their place, and places move when variables are left out.
     let moved = |index: usize| keep.iter().take(index).filter(|kept| **kept).count();
     let mut kept: Vec<BufferContents> = Vec::new();
     for (item, _) in contents.into_iter().zip(&keep).filter(|(_, kept)| **kept) {

@@ -91,6 +91,8 @@ impl Entry<'_> {
             Features::Architecture => self.capability == capability,
             Features::Family => same_major && self.capability <= capability,
             Features::Base => {
+                // CUDA C++ Programming Guide, Binary Compatibility: PTX runs on later GPUs, machine
+                // code on those of its own generation.
                 self.capability <= capability && (same_major || self.kind == KIND_PTX)
             }
         }
@@ -161,6 +163,7 @@ fn entries(bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
             decompressed_bytes: field::<8>(rest, 56)?,
             data: rest.get(header_bytes..whole)?,
         });
+        // An entry that states no size must not be read for ever.
         rest = rest.get(whole.max(1)..)?;
     }
     Some(out)
@@ -259,6 +262,7 @@ fn choose(entries: &[Entry<'_>], capability: u32) -> Result<Image, ImageError> {
             present: present.join(", "),
         });
     }
+    // The compiler pads a text with null bytes.
     let text = ptx.map(Entry::bytes).transpose()?.map(|mut bytes| {
         let end = bytes.iter().position(|byte| *byte == 0);
         bytes.truncate(end.unwrap_or(bytes.len()));

@@ -44,8 +44,10 @@ impl Device {
             self.report_refusal(&function, &refusal.text);
             return Err(refusal.code);
         }
+        // Before the capture, which stores the memory as the host left it.
         self.take_shared();
         let pending = self.begin_capture(request, &function);
+        // Nothing else needs the accesses, whose record slows a launch down.
         let watched = pending.is_some() || self.streams.can_conflict();
         let watch = watched.then(|| self.watch());
         let launch = self.prepare(request, &function, watch);

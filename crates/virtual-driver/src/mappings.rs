@@ -293,6 +293,7 @@ impl Device {
         let extent = reservation.extent();
         if !accessible {
             for (at, bytes, handle) in &changed {
+                // Before the buffer shrinks: the memory keeps its contents without access.
                 let mut contents = vec![0; *bytes as usize];
                 self.memory.read_at(buffer, *at, &mut contents);
                 self.memory.forget(buffer, *at..at + bytes);

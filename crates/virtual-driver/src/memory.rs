@@ -431,6 +431,7 @@ impl Device {
             return;
         }
         for allocation in self.allocations.by_address.values() {
+            // A write of the same bytes marks them as written.
             let bytes = self.memory.read(allocation.buffer);
             self.memory.write(allocation.buffer, 0, &bytes);
         }

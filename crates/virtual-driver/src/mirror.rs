@@ -188,6 +188,7 @@ impl Device {
                 module: None,
             });
             let loaded = std::mem::take(&mut self.mirror.images);
+            // First: the search begins at the end, with the code that was loaded last.
             self.mirror.images = found.chain(loaded).collect();
             index = self.mirror.images.len();
         }
@@ -202,6 +203,7 @@ impl Device {
         }
         let code = read_image(&image.bytes, self.options.arch.cc).ok()?;
         let names_it = |bytes: &[u8]| bytes.windows(name.len()).any(|it| it == name.as_bytes());
+        // A search of the text is cheap; a load would parse all of it, for each image.
         let holds = match (&code.ptx, &code.cubin) {
             (Some(text), _) => text.contains(name),
             (None, cubin) => cubin.as_deref().is_some_and(names_it),
@@ -345,6 +347,7 @@ impl Device {
         let Some(running) = self.mirror.running.as_ref() else {
             return Ok(());
         };
+        // `begin_capture` reads the contents before the launch.
         for copied in &running.memory {
             self.memory.write(copied.buffer, 0, &copied.before);
         }

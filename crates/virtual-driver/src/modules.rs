@@ -182,6 +182,7 @@ fn target_number(target: &str) -> u32 {
 
 /// Threads of a block that the registers permit, in whole warps.
 fn threads_by_registers(arch: &Arch, registers: u32) -> u32 {
+    // The register file is allocated to warps in units of 256 registers.
     let each_warp = (registers.max(1) * 32).next_multiple_of(256);
     (arch.registers_per_sm / each_warp * 32).min(MAX_THREADS)
 }

@@ -32,6 +32,7 @@ impl Device {
         let [x, y, z] = request.block;
         let [grid_x, grid_y, grid_z] = request.grid;
         let empty = request.block.contains(&0) || request.grid.contains(&0);
+        // CUDA C++ Programming Guide, Technical Specifications: equal for all compute capabilities.
         if empty || x > 1024 || y > 1024 || z > 64 || threads > 1024 {
             let text =
                 format!("a block of {x}×{y}×{z} threads in a grid of {grid_x}×{grid_y}×{grid_z}");
@@ -68,6 +69,7 @@ impl Device {
         let each =
             gpu_model::resident_blocks(arch, threads as u32, function.info.registers, shared);
         let together = u64::from(each) * u64::from(arch.sm_count);
+        // A barrier of the grid waits for all blocks, which therefore have to be resident at once.
         if request.flags & COOPERATIVE != 0 && blocks > together {
             let text =
                 format!("a cooperative grid of {blocks} blocks; the device holds {together}");

@@ -15,6 +15,7 @@ pub(crate) fn outline(cubin: &Cubin) -> String {
         let (space, initial) = match global.section.as_str() {
             ".nv.global" => ("global", None),
             ".nv.global.init" => ("global", initial_bytes(&cubin.initial, global)),
+            // Bank 3 has the program's constant variables; bank 0 has parameters.
             ".nv.constant3" => {
                 let mut banks = cubin
                     .kernels

@@ -20,6 +20,7 @@ impl Word {
     /// Checks whether the word has the value, by a number of `CUstreamWaitValue_flags`.
     fn is_met(&self, found: u64, condition: u32) -> bool {
         let (value, unused) = (self.value, 64 - 8 * self.bytes);
+        // cuda.h, CUstreamWaitValue_flags: comparisons are cyclic, in the size of the word.
         let signed = |number: u64| (number << unused) as i64;
         match condition {
             0 => signed(found.wrapping_sub(value)) >= 0,
