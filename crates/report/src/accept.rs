@@ -164,6 +164,7 @@ fn gain(wanted: Gain, problems: &[(String, Figures)]) -> (bool, String) {
         .collect();
     let wanted = match wanted.problems {
         Some(count) => count as usize,
+        // Results without a problem must promote nothing.
         None => problems.len().max(1),
     };
     let names = if reached.is_empty() {
@@ -199,6 +200,7 @@ fn every(
         }
     }
     (
+        // A clause that was compared nowhere must not promote.
         !problems.is_empty(),
         format!("on {} problems", problems.len()),
     )

@@ -69,6 +69,7 @@ pub(super) fn main_three(subject: &Subject, arch: Option<&Arch>) -> Vec<Limit> {
             by_counters(subject, profile, arch, seconds)
         })
     };
+    // Removing less than one per cent of the time is not worth a change.
     limits.retain(|limit| limit.weight >= 0.01);
     limits.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     limits.truncate(3);
@@ -262,9 +263,11 @@ fn losses(reading: &Reading<'_>) -> Vec<Limit> {
     let conflicts = get("bank_conflicts");
     let sectors = (get("global_load_sectors") + get("global_store_sectors")) * 32.0;
     let wanted = get("global_load_bytes") + get("global_store_bytes");
+    // Threads that read the same bytes ask for more than the sectors hold.
     let wasted = (sectors - wanted).max(0.0);
     let (waves, blocks) = (get("waves"), get("blocks"));
     let tail = if waves > 0.0 {
+        // A partial last wave takes as long as a full one and leaves this share of places idle.
         1.0 - waves / waves.ceil()
     } else {
         0.0
@@ -433,12 +436,14 @@ pub(super) fn parameter(subject: &Subject, limit: &Limit) -> Option<(String, Str
         let strongest = choices
             .clone()
             .map(|choice| {
+                // Counters differ by orders of magnitude, and may be 0.
                 let figure = |trial: &_| counter(trial, limit.counter).map(f64::ln_1p);
                 (
                     share(&subject.candidates, &choice.name, figure),
                     &choice.name,
                 )
             })
+            // Of equal shares the first name counts, so that reports are reproducible.
             .max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)));
         if let Some((explained, name)) = strongest
             && explained >= EXPLAINED_MIN
@@ -461,6 +466,7 @@ pub(super) fn parameter(subject: &Subject, limit: &Limit) -> Option<(String, Str
     choices
         .filter_map(|choice| {
             let by_name = spoken(&choice.name);
+            // A word in the name says more than any in the description.
             let by_doc = spoken(&choice.doc).map(|at| at + limit.words.len());
             let place = by_name.or(by_doc)?;
             Some((place, &choice.name))

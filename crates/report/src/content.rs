@@ -99,6 +99,7 @@ fn build_section(input: &Input, subject: &Subject, number: usize) -> Vec<Block> 
     let Some(best) = subject.best() else {
         return Vec::new();
     };
+    // Several kernels and devices may have problems of one name, but no file twice.
     let plot = format!(
         "{number:02}-{}",
         crate::export::target_name(&subject.board.key.problem)
@@ -135,6 +136,7 @@ fn tiles(subject: &Subject, best: &LeaderboardRow) -> Block {
         format!("{} µs", us(best.time_us_p50)),
         format!("best p50, {}", subject.label()),
     )];
+    // The 90th percentile of one sample would repeat the median.
     if best.samples > 1 {
         tiles.push((
             format!("{} µs", us(best.time_us_p90)),

@@ -20,6 +20,7 @@ pub(super) fn blocks(input: &Input) -> Vec<Block> {
     let mut costs: BTreeMap<&str, Cost<'_>> = BTreeMap::new();
     for subject in &input.subjects {
         for line in &subject.runs {
+            // A run over several problems occurs in several subjects, but costs once.
             let cost = costs.entry(&line.run.name).or_insert(Cost {
                 run: &line.run,
                 device: &subject.board.key.device,
@@ -85,6 +86,7 @@ fn gpu_hours(cost: &Cost<'_>) -> (f64, &'static str) {
             cost.charged_us as f64 / US_PER_HOUR,
             "recorded compile and benchmark time",
         ),
+        // A rented GPU costs while it waits for the compiler as well.
         TimingKind::Measured => match wall_hours(cost.run) {
             Some(hours) => (hours, "time from the run's start to its end"),
             None => (cost.charged_us as f64 / US_PER_HOUR, "device time charged"),
@@ -96,5 +98,6 @@ fn wall_hours(run: &RunFacts) -> Option<f64> {
     let at = |text: &str| text.parse::<jiff::Timestamp>().ok();
     let (from, to) = (at(&run.started_at)?, at(run.ended_at.as_deref()?)?);
     let seconds = to.duration_since(from).as_secs_f64();
+    // The host's clock may have been set back during the run.
     (seconds >= 0.0).then_some(seconds / 3600.0)
 }

@@ -92,6 +92,7 @@ pub(super) fn blocks(tree: &FamilyTree) -> Vec<Block> {
     for row in tree
         .rows
         .iter()
+        // Differences of changes that brought nothing would bury the others.
         .filter(|row| row.better && !row.diff.is_empty())
     {
         blocks.push(Block::Folded {

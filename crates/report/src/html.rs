@@ -10,6 +10,7 @@ pub(super) const SVG_STYLE: &str = include_str!("plot.css");
 
 /// Writes the whole file.
 pub(super) fn write(title: &str, blocks: &[Block]) -> String {
+    // Names, notes and code are foreign text: nothing in the file may run or load anything.
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\

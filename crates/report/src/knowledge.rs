@@ -100,12 +100,14 @@ fn saved(subject: &Subject, line: &TimeLine) -> Option<String> {
         timed.find(|(_, us)| *us <= enough).map(|(trial, _)| trial)
     };
     let own = reached(line)?;
+    // A run of another strategy differs for other reasons.
     let others = subject.runs.iter().filter(|other| {
         other.run.settings.get("knowledge").is_none() && other.run.strategy == line.run.strategy
     });
     let mut cold: Vec<(usize, bool)> = others
         .map(|other| match reached(other) {
             Some(trial) => (trial, true),
+            // A run that never came to it needs more than all its trials.
             None => (other.steps.len(), false),
         })
         .collect();

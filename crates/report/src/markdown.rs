@@ -39,6 +39,7 @@ fn add(text: &mut String, blocks: &[Block]) {
                 numbers_from,
             } => table(text, head, rows, *numbers_from),
             Block::Plot { name, caption, .. } => {
+                // A bracket in the caption would end the alternative text.
                 let _ = writeln!(
                     text,
                     "![{}](plots/{name}.svg)",
@@ -84,6 +85,7 @@ fn table(text: &mut String, head: &[String], rows: &[Vec<String>], numbers_from:
         let cells: Vec<String> = cells.collect();
         format!("| {} |\n", cells.join(" | "))
     };
+    // GitHub separates cells at bars even within code.
     let cell = |cell: &String| inline(cell).replace('|', "\\|");
     text.push_str(&line(&mut head.iter().map(cell)));
     let rule = |at: usize| if at >= numbers_from { "---:" } else { "---" }.to_owned();

@@ -153,6 +153,7 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
     let mut script = checkout(best);
     let replay = subject.board.device_kind == DeviceKind::Replay;
     let list = |flag: &str, names: &[String]| -> String {
+        // A recorded file names its kernel and problem itself.
         let names = names.iter().filter(|_| !replay);
         names
             .map(|name| format!("{flag}{}", quoted(typed(input, name))))

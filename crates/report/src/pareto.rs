@@ -87,6 +87,7 @@ fn draw(points: &[[f64; 2]], ahead: &[[f64; 2]], objectives: Objectives) -> Opti
         );
     }
     canvas.line("axis", (70.0, height - 46.0), (width - 16.0, height - 46.0));
+    // Dots are thinned out here, because the front is drawn in full below.
     let step = points.len().div_ceil(MAX_DRAWN).max(1);
     let title = |[time, other]: &[f64; 2]| format!("{}: {}", short(*time), short(*other));
     for point @ [time, other] in points.iter().step_by(step) {

@@ -116,6 +116,7 @@ fn points(subject: &Subject, flops: f64, bytes: f64) -> Vec<Point> {
             let us = time(&judged.trial)?;
             let sectors = |key| counter(&judged.trial, key).unwrap_or(0.0);
             let moved = (sectors("global_load_sectors") + sectors("global_store_sectors")) * 32.0;
+            // A candidate without counters has moved at least these bytes.
             let moved = if moved > 0.0 { moved } else { bytes };
             Some(Point {
                 intensity: flops / moved,

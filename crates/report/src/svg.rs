@@ -98,6 +98,7 @@ impl Canvas {
             "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"2\"><title>{}</title></rect>",
             at.x,
             at.y,
+            // A bar without width would neither be seen nor show its tooltip.
             size.x.max(0.5),
             size.y,
             markup(title)
@@ -215,6 +216,7 @@ impl Scale {
     #[must_use]
     pub fn position(&self, value: f64) -> f64 {
         let value = if self.log {
+            // Numbers that are not positive have no logarithm.
             value.max(1e-12).ln()
         } else {
             value
@@ -249,6 +251,7 @@ impl Scale {
                     .iter()
                     .map(move |factor| factor * 10f64.powi(decade))
             });
+            // Logarithms and powers round: a mark at an end must stay.
             let inside = |mark: &f64| *mark >= low * 0.9999 && *mark <= high * 1.0001;
             marks.filter(inside).collect()
         };

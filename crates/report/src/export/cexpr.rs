@@ -217,6 +217,7 @@ impl<'t> Writer<'t> {
                 most = most.max(*power);
             }
         }
+        // Sizes are at least 1, so that their product to the largest power is a bound, too.
         let whole = match self.product {
             Some(product) => f64::min(whole, product.powi(most)),
             None => whole,

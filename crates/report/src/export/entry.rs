@@ -88,6 +88,7 @@ impl Plan<'_> {
                 _ => format!("{} == {own}", size.member),
             });
         }
+        // Temporaries may overflow for sizes out of bounds, so that these are refused first.
         if !code.statements.is_empty() {
             let first = conditions.join(" && ");
             let _ = writeln!(text, "  if (!({first})) return 0;");

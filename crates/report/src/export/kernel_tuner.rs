@@ -106,6 +106,7 @@ fn line(candidate: &StoredTrial) -> Json {
     line.insert("benchmark_time".to_owned(), json!(benchmark_ms));
     line.insert("strategy_time".to_owned(), json!(0.0));
     line.insert("framework_time".to_owned(), json!(0.0));
+    // Kernel Tuner writes Python's `str()` of a time: a space, and an offset in numbers.
     let timestamp = candidate.judged_at.replace('T', " ").replace('Z', "+00:00");
     line.insert("timestamp".to_owned(), json!(timestamp));
     Json::Object(line)

@@ -98,6 +98,7 @@ impl<'a> Launcher<'a> {
         let reserved: Vec<&str> = LAUNCHER.split_whitespace().collect();
         let mut plan = Plan::new(kernel, entries, &reserved)?;
         for entry in entries {
+            // Launches are paired by their place in the list.
             if entry.definition.launches.len() != source.spec.launches.len() {
                 let what = "launches that differ from the search space's; tune again".to_owned();
                 return Err(LauncherError::Unsupported(what));
@@ -121,6 +122,7 @@ impl<'a> Launcher<'a> {
             });
         }
         let mut fallback_code = fallback_code;
+        // Helpers are written once for all entries, so that any one may ask for the default's.
         if let Some(code) = plan.codes.first_mut() {
             code.helpers.append(&mut fallback_code.helpers);
             code.helpers.extend(
@@ -186,6 +188,7 @@ impl<'a> Launcher<'a> {
         let named = own
             .iter()
             .any(|one| one.starts_with("-std") || one.starts_with("--std"));
+        // A standard that the search space names must stay the only one.
         let standard = (!named).then(|| "--std=c++17".to_owned());
         standard
             .into_iter()
@@ -280,6 +283,7 @@ pub(super) fn check(spec: &KernelSpec) -> Result<(), LauncherError> {
     }
     let target =
         |option: &&String| option.starts_with("-arch") || option.starts_with("--gpu-architecture");
+    // The launcher compiles for the device that it finds.
     match spec.options.iter().find(target) {
         Some(option) => unsupported(format!("the option `{option}`")),
         None => Ok(()),

@@ -52,6 +52,7 @@ pub(super) fn fold_entries(plan: &Plan<'_>) -> (Vec<EntryCode>, bool) {
             .sum()
     };
     let (free, bounded) = (fold(None), fold(Some(MAX_EXACT)));
+    // A bound refuses large sizes, so that it must free a rule from its own sizes.
     if limits(&bounded) < limits(&free) {
         (bounded, true)
     } else {
@@ -128,6 +129,7 @@ impl<'c> Context<'c> {
 
     /// Returns the conditions of an entry that matches its own sizes alone.
     fn own_conditions(&self, conditions: &[Condition]) -> Vec<Condition> {
+        // A rule that holds for no sizes refuses the entry's own as well.
         if conditions.iter().any(|condition| condition.text == "0") {
             return conditions.to_vec();
         }
@@ -318,6 +320,7 @@ impl<'c> Context<'c> {
         let used: Vec<usize> = terms.vars(root).iter().map(|var| var as usize).collect();
         match written.and_then(|_| self.same_kind(&used)) {
             Ok(()) => Part::Written(root),
+            // Tied to its own sizes, a condition that fails for them never holds.
             Err(_) if condition && own.truth() != Some(true) => Part::Constant(Val::Bool(false)),
             Err(why) => {
                 self.limits.push((text.to_owned(), why.clone()));

@@ -68,6 +68,7 @@ pub fn best_of_size(losses: &Losses, size: usize, steps: u64) -> Option<Choice> 
                 high = middle;
             }
             other => {
+                // A search that was cut off may have missed a set: only a proven size excludes.
                 if other.is_none_or(|cover| cover.least > size) {
                     unproven = unproven.max(middle + 1);
                 }
@@ -130,6 +131,7 @@ fn polish(losses: &Losses, mut members: Vec<usize>, size: usize, threshold: f64)
             .count()
     };
     let mut counted: Vec<(usize, usize)> = members.iter().map(|&m| (served(m), m)).collect();
+    // A member that is best on no shape would only be compiled.
     counted.retain(|(served, _)| *served > 0);
     counted.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     counted.into_iter().map(|(_, member)| member).collect()
@@ -143,6 +145,7 @@ fn improved(losses: &Losses, members: &[usize], size: usize, threshold: f64) -> 
         if members.contains(&candidate) {
             continue;
         }
+        // Below the size, adding a member is never worse than exchanging one for it.
         let places = if members.len() < size {
             members.len()..members.len() + 1
         } else {
@@ -155,6 +158,7 @@ fn improved(losses: &Losses, members: &[usize], size: usize, threshold: f64) -> 
                 None => changed.push(candidate),
             }
             let (worst, lower) = losses.worst_and_mean(&changed);
+            // Means that differ by rounding alone would be exchanged forever.
             let target = best.as_ref().map_or(mean - 1e-12, |(mean, _)| *mean);
             if worst <= threshold && lower < target {
                 changed.sort_unstable();
@@ -168,6 +172,7 @@ fn improved(losses: &Losses, members: &[usize], size: usize, threshold: f64) -> 
 /// Covers all shapes with configurations of at most that loss; `None` where a shape has none.
 fn cover(losses: &Losses, threshold: f64, steps: u64) -> Option<Cover> {
     let all = match losses.shapes() {
+        // A shift by all 128 bits would overflow.
         0 => 0,
         shapes => u128::MAX >> (128 - shapes.min(128)),
     };
@@ -176,6 +181,7 @@ fn cover(losses: &Losses, threshold: f64, steps: u64) -> Option<Cover> {
         let within = row.iter().take(128).enumerate();
         let within = within.filter(|(_, loss)| loss.is_some_and(|loss| loss <= threshold));
         let mask = within.fold(0, |mask, (shape, _)| mask | 1_u128 << shape);
+        // Configurations that cover the same shapes are alike to the search.
         sets.entry(mask).or_insert(config);
     }
     // A set inside another one is never needed.

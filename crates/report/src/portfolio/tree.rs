@@ -137,6 +137,7 @@ impl DecisionTree {
             loss,
             plans: BTreeMap::new(),
         };
+        // Shrunk boxes of the same shapes are equal, so that each is planned once.
         let whole = search.shrunk(&table.whole())?;
         let plan = search.plan(&whole);
         if !plan.worst.is_finite() {
@@ -180,6 +181,7 @@ impl DecisionTree {
             let missing = || LookupError::Missing(axis.name.clone());
             let (range, near) = match sizes.get(&axis.name) {
                 Some(text) => bracket(&axis.name, &axis.values, text)?,
+                // An axis with one value decides nothing and need not be typed.
                 None if axis.values.len() == 1 => ((0, 0), 0),
                 None => return Err(missing()),
             };
@@ -261,6 +263,7 @@ pub(super) fn cut_value(numbers: &[i64], first: usize) -> Option<i64> {
     } else {
         lower + (upper - lower) / 2
     };
+    // Rounding must not move a tuned value to the other branch.
     Some(middle.clamp(lower, upper - 1))
 }
 

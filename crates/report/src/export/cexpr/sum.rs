@@ -22,6 +22,7 @@ impl Writer<'_> {
         } else {
             (left, right.clone())
         };
+        // A fused multiplication and addition rounds once, the search space's evaluator twice.
         if left.real && (left.fused || right.fused) {
             return Err("it adds products of fractions".to_owned());
         }
@@ -57,6 +58,7 @@ impl Writer<'_> {
         let most = if sign == "*" { a * b } else { a + b };
         let wide = self.target == Target::Constant && most > f64::from(i32::MAX);
         let first = left.operand(level);
+        // One operand of 64 bits makes the compiler compute the whole operation in 64.
         let first = if wide && !first.starts_with("1LL * ") {
             format!("1LL * {}", left.operand(Level::Unary))
         } else {

@@ -51,6 +51,7 @@ impl Writer<'_> {
     pub(super) fn junction(&mut self, args: &[TermId], level: Level, sign: &str) -> Written<Truth> {
         let parts = args
             .iter()
+            // Compilers warn of `&&` within `||` without parentheses.
             .map(|arg| Ok(self.truth(*arg)?.operand(Level::Compare)))
             .collect::<Written<Vec<String>>>()?;
         Ok(Truth::new(parts.join(sign), level))

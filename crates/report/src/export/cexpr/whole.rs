@@ -29,6 +29,7 @@ impl Writer<'_> {
                 ..a.with(quotient, Level::Product)
             }),
             (Op::FloorDiv, false) => {
+                // Division in C rounds towards zero, in a search space down.
                 let number = a.with(format!("{quotient} - ({rest} < 0)"), Level::Sum);
                 Ok(Number {
                     low: -self.magnitude(&number) - 1.0,
@@ -51,8 +52,10 @@ impl Writer<'_> {
                 let divisor = b.operand(Level::Unary);
                 let text = match nonnegative {
                     true => rest,
+                    // The rest has the dividend's sign in C, the divisor's in a search space.
                     false => format!("({rest} + {divisor}) % {divisor}"),
                 };
+                // A rest exceeds neither operand, so that the tighter bound holds.
                 let smaller = nonnegative && self.magnitude(&a) < self.magnitude(&b);
                 let bounds = if smaller { a } else { b };
                 Ok(Number {
@@ -173,6 +176,7 @@ impl Writer<'_> {
         let powers = merged(&a.powers, &b.powers, i32::max);
         Ok(Number {
             low: 0.0,
+            // Combined bits stay below the next power of two, at most twice the larger operand.
             coefficient: 2.0 * a.coefficient.max(b.coefficient),
             most: 2.0 * a.most.max(b.most),
             powers,

@@ -278,6 +278,7 @@ impl Assembly<'_> {
             Element::U8 => i64::from(u8::MAX),
             Element::I16 => i64::from(i16::MAX),
             Element::U16 => i64::from(u16::MAX),
+            // Above, a `float` does not hold every whole number.
             Element::F32 => 1 << f32::MANTISSA_DIGITS,
             _ => return None,
         };

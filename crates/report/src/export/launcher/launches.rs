@@ -33,6 +33,7 @@ impl Launcher<'_> {
 
     /// Writes the launches: all are checked before the first begins.
     pub(super) fn launches(&self, text: &mut String, sizes: &str) {
+        // A launch that is left out has no extents. A refused one has some: it must be reported.
         let out = |name: &str| {
             format!("!Made_{name}.runs && !Made_{name}.block[0] && !Made_{name}.grid[0]")
         };

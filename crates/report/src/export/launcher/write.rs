@@ -165,10 +165,12 @@ impl Launcher<'_> {
             }
             length += line.len();
             let literal = CLiteral::new(line).to_string();
+            // People read the source here, and `\n` is easier to read than its octal form.
             let ended = literal.strip_suffix("\\012\"");
             let literal = ended.map_or_else(|| literal.clone(), |rest| format!("{rest}\\n\""));
             let _ = writeln!(text, "  {literal}");
         }
+        // The closing line begins with a comma, which needs a literal before it.
         if content.is_empty() {
             text.push_str("  \"\"\n");
         }
@@ -252,6 +254,7 @@ impl Launcher<'_> {
             );
         }
         let count = images.len();
+        // C++ has no arrays without elements.
         let none = if count == 0 {
             "  {-1, \"\", 0, false, false, nullptr, 0, nullptr}\n"
         } else {
