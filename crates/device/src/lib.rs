@@ -106,6 +106,7 @@ impl FromStr for DeviceSelector {
                         .map_err(|_| SelectorError::BadOrdinal(text.to_owned()))
                 };
                 let mut all: Vec<u32> = numbers.split(',').map(number).collect::<Result<_, _>>()?;
+                // A GPU that is named twice would share the work with itself.
                 all.sort_unstable();
                 all.dedup();
                 Ok(match all.as_slice() {

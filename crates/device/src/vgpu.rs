@@ -373,6 +373,7 @@ fn lacking_resources(arch: &Arch, run: &Run<'_>) -> Option<String> {
     let threads = run.launch.threads();
     let needs = run.code.needs(&run.launch.entry);
     let each = needs.registers;
+    // Devices allocate registers to whole warps, in units of eight for each thread.
     let registers = u64::from(each.div_ceil(8) * 8) * threads.div_ceil(32) * 32;
     if registers > u64::from(arch.registers_per_sm) {
         return Some(format!(

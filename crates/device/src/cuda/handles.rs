@@ -67,6 +67,7 @@ impl CudaDriver {
         let info = self.cuda.cuFuncGetParamInfo?;
         let mut sizes = Vec::new();
         let (mut offset, mut size) = (0, 0);
+        // A parameter has at least one byte, so that this ends even if the driver reports no end.
         while sizes.len() <= PARAMETER_BYTES_MAX {
             // SAFETY: a living function; writes two integers.
             match unsafe { info(function, sizes.len(), &raw mut offset, &raw mut size) } {

@@ -73,6 +73,7 @@ impl Driver for CudaDriver {
 
     fn device_name(&mut self, device: Device) -> Answer<String> {
         let mut name = [0u8; 256];
+        // The last byte stays 0, so that the name ends whatever the driver writes.
         let length = 255;
         call!(
             self,
@@ -195,6 +196,7 @@ impl Driver for CudaDriver {
         ];
         let mut values: [*mut c_void; 2] = [
             log.as_mut_ptr().cast(),
+            // The driver takes this option's number in place of a pointer.
             std::ptr::without_provenance_mut(LOG_BYTES - 1),
         ];
         let mut module: CUmodule = std::ptr::null_mut();
@@ -217,6 +219,7 @@ impl Driver for CudaDriver {
     fn module_unload(&mut self, module: Module) -> Answer<()> {
         self.alive("cuModuleUnload", Kind::Module, module.0)?;
         self.living.remove(&(Kind::Module, module.0));
+        // Functions of a module that is unloaded would be followed as stale pointers.
         self.kernels.retain(|_, (of, _)| *of != module.0);
         call!(self, cuModuleUnload(module.0 as CUmodule))
     }

@@ -272,6 +272,7 @@ impl Gpu {
         )?;
         let most = u64::from(self.facts.shared_bytes_optin).max(SHARED_BYTES_DEFAULT);
         let wanted = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
+        // The driver would refuse without telling the limit.
         if shared_bytes + u64::from(fixed) > most {
             return Err(refused(format!(
                 "a block requests {} bytes of shared memory ({fixed} static), the GPU has {most}; use \

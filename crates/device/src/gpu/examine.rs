@@ -103,6 +103,7 @@ impl GpuSession {
             let sample = self.probe(Probe::Null)?;
             nulls.extend(sample.map(|(sample, _)| sample.micros));
         }
+        // Clock and temperature may still change in the first half.
         let settled = &times[times.len() / 2..];
         let of = |values: &[f64], share| quantile_of(values, share).unwrap_or(0.0);
         let middle = median(settled).unwrap_or(1.0);

@@ -88,6 +88,7 @@ pub(super) fn prepare_launch(
         let shared = u64::from(launch.shared_bytes);
         let facts = gpu.kernel_facts(code, &launch.entry, launch.threads(), shared)?;
         let together = u64::from(facts.blocks_per_sm) * u64::from(gpu.facts().sm_count);
+        // The driver would refuse without telling how many blocks fit.
         if launch.blocks() > together {
             return Err(refused(too_large_together(launch.blocks(), together)));
         }

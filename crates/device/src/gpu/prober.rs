@@ -88,6 +88,7 @@ impl GpuSession {
         config: &LaunchConfig,
         count: u32,
     ) -> Result<Sample, Judgement> {
+        // Code that is used for the first time would be loaded within the span.
         self.helper(entry)?;
         let span = self.timed(count, &mut |session| {
             (0..count).try_for_each(|_| session.queue(entry, config))
@@ -111,6 +112,7 @@ impl GpuSession {
                 .gpu
                 .call(|driver, stream| driver.graph_launch(exec, stream))
         });
+        // The graph is freed even if its timing has failed.
         let destroyed = self.gpu.call(|driver, _| driver.exec_destroy(exec));
         let span = span?;
         destroyed?;
@@ -124,6 +126,7 @@ impl GpuSession {
     fn probe_copy(&mut self) -> Result<(Sample, f64), Judgement> {
         let (free, _) = self.gpu.call(|driver, _| driver.memory_info())?;
         let (least, most) = COPY_BYTES;
+        // The cache must not hold what the next copy reads.
         let wanted = (4 * self.gpu.facts().l2_bytes).clamp(least, most);
         let bytes = wanted.min(free / 4) / 16 * 16;
         let blocks = self.blocks(MEMORY_BLOCKS);
@@ -132,6 +135,7 @@ impl GpuSession {
             let parameters = parameters.map(|word| word.to_le_bytes().to_vec()).to_vec();
             let config = config(blocks, THREADS, parameters);
             let sample = session.launches(entry::COPY, &config, SAMPLE_COPIES)?;
+            // Every byte is read and written.
             Ok((sample, 2.0 * bytes as f64))
         })
     }

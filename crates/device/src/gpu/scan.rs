@@ -131,6 +131,7 @@ impl GpuSession {
         &mut self,
         bytes: &Arc<[u8]>,
     ) -> Result<Option<DevicePointer>, Judgement> {
+        // Inputs are shared, so that addresses identify them without a look at the contents.
         let known = |input: &Arc<[u8]>| Arc::ptr_eq(input, bytes);
         if let Some(known) = self.resident.inputs.used(known) {
             return Ok(known.first().map(Buffer::start));
@@ -166,6 +167,7 @@ impl GpuSession {
         let bytes: Vec<u8> = NOTHING.iter().flat_map(|word| word.to_le_bytes()).collect();
         let at = words.start();
         self.gpu.call(|driver, stream| {
+            // Fills are queued like the kernels, while a copy from the host would wait.
             driver.fill_words(at, 0, 2 * (WORDS as u64 - 1), stream)?;
             let last = at.plus(8 * (WORDS as u64 - 1));
             driver.fill_bytes(last, bytes[bytes.len() - 1], 8, stream)

@@ -200,6 +200,7 @@ impl GpuSession {
             let ours: u64 = self.buffers.iter().map(|buffer| buffer.total).sum();
             let ours = ours + self.subjects.bytes() + self.resident.bytes();
             let held = all.saturating_sub(free + ours);
+            // Waiting helps only if the buffer fits once the other processes are gone.
             let fits = ours + total + MEMORY_RESERVE < all;
             if !fits || held < MEMORY_RESERVE || waits >= MEMORY_WAITS {
                 let others = if held >= MEMORY_RESERVE {

@@ -106,6 +106,7 @@ impl GpuSession {
             if !late || spin >= SPIN_NS_MAX {
                 break late;
             }
+            // Later samples begin with the longer spin instead of finding it again.
             self.spin_factor = self.spin_factor.saturating_mul(2);
         };
         let milliseconds = self.gpu.call(|driver, _| {

@@ -116,6 +116,7 @@ impl GpuSession {
         self.gpu.adopt(&mut plan.code)?;
         let number = self.subjects.next;
         self.subjects.next += 1;
+        // Sets are added to a subject by its number, so that it must exist already.
         self.subjects.loaded.insert(
             number,
             Loaded {

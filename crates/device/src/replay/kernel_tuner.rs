@@ -238,6 +238,7 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
                 "time" => time = map.next_value()?,
                 "times" => {
                     let given = map.next_value::<Option<Vec<Option<f64>>>>()?;
+                    // Python's NaN has become `null`, and is no time.
                     times = given.into_iter().flatten().flatten().collect();
                 }
                 "__error__" => error = map.next_value::<Option<String>>()?,

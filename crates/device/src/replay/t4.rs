@@ -135,6 +135,7 @@ fn row(
                 format!("every configuration needs exactly {}", names.join(", ")),
             )
         })?;
+    // The launches alone are the least that the benchmark took.
     let benchmark = result
         .times
         .benchmark

@@ -34,6 +34,7 @@ impl Text {
             path: path.to_owned(),
             text: without_python_numbers(text),
         };
+        // The part before the damage gives the error its place.
         if let Some(error) = damage {
             return Err(decoded.error(
                 decoded.text.len(),
@@ -155,6 +156,7 @@ fn without_python_numbers(text: String) -> String {
             continue;
         }
         in_string ^= first == '"';
+        // The character behind a backslash belongs to the text, even if it is a quote.
         let count = if first == '\\' { 2 } else { 1 };
         let bytes = rest.chars().take(count).map(char::len_utf8).sum();
         let (taken, left) = rest.split_at(bytes);

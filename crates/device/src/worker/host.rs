@@ -306,6 +306,7 @@ impl Worker {
                 | RequestOutcome::WorkerLost(why)
                 | RequestOutcome::DeviceLost(why) => why,
             };
+            // It ends before the pause, so that the device is free when the next one opens it.
             drop(running);
             match pauses.next() {
                 Some(pause) => std::thread::sleep(pause),
@@ -324,6 +325,7 @@ impl Worker {
             Some(running) => running,
             None => self.ready()?,
         };
+        // Text of the candidate before must not explain a crash of this one.
         running.forget_said();
         let (answer, corrupted) = self.exchange(&mut running, &parts, Step::Load)?;
         if matches!(answer, RequestOutcome::Response(_)) && !corrupted {
@@ -364,6 +366,7 @@ impl Worker {
                     let why = format!("no answer within {limit} s ({step:?}); worker killed");
                     break RequestOutcome::Hung(why);
                 }
+                // A kill from outside says nothing about the candidate.
                 Err(failure) if failure.is_from_outside() => {
                     break RequestOutcome::WorkerLost(failure.to_string());
                 }

@@ -134,6 +134,7 @@ impl Served for Cuda {
             Err(Failure::Pipe(error)) => return Err(error),
         };
         Ok(match bench.session.gpu.corrupted() {
+            // A fault of the device says nothing about the candidate.
             Some(error) if bench.session.gpu.is_device_fault() => Response::Lost(error.to_string()),
             _ => answer,
         })

@@ -61,6 +61,7 @@ fn serve(device: &mut dyn Served, parent: &Parent) -> io::Result<()> {
             reply(&replies, &Response::Begins(step))
         })?;
         if let Some(why) = device.corrupted() {
+            // The answer ends the exchange, so that the warning goes before it.
             reply(&replies, &Response::Corrupted(why))?;
         }
         reply(&replies, &answer)?;

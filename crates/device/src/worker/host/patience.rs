@@ -34,6 +34,7 @@ impl Patience {
         let (used, lately) = (since(self.begun), since(self.seen));
         self.seen = now;
         self.extensions += 1;
+        // Without processor times, the deadline holds as it is.
         let busy = used.is_none_or(|used| used >= within.mul_f64(BUSY_SHARE));
         let idle = lately.is_none_or(|lately| lately < within.mul_f64(IDLE_SHARE));
         !busy && !idle && self.extensions <= EXTENSIONS

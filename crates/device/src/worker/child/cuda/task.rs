@@ -122,6 +122,7 @@ impl OpenGpu {
         task.timing.incumbent = Some(Incumbent {
             runner: Runner {
                 subject,
+                // The ratio gives its time without another measurement.
                 launches: settings().launches(rival.ratio * unit),
             },
             ratio: rival.ratio,
