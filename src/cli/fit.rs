@@ -75,6 +75,7 @@ pub(super) fn fit(
     if rows.len() > 1 && total(&columns) > width {
         columns.retain(|column| {
             let first = column.cells[0];
+            // Readers look for a verdict in its column, and an interval's ends belong together.
             let stays = column.heading == "verdict" || INTERVAL.contains(&column.heading);
             let same = column.cells.iter().all(|cell| *cell == first) && !stays;
             if same && first.chars().count() <= LEAST {
@@ -92,6 +93,7 @@ pub(super) fn fit(
         });
         // Then from the right, except identifying columns.
         let removed = columns.remove(by_name.unwrap_or(columns.len() - 1));
+        // One end of an interval alone tells nothing.
         if INTERVAL.contains(&removed.heading) {
             columns.retain(|column| !INTERVAL.contains(&column.heading));
         }
@@ -173,6 +175,7 @@ pub(super) fn broken(cell: &str, room: usize) -> String {
         }
         for character in piece.chars() {
             if used(&lines) >= room {
+                // A blank at the end of a full line needs no new one.
                 if character == ' ' {
                     continue;
                 }

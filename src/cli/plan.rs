@@ -28,6 +28,7 @@ fn estimate(time: Option<Duration>) -> String {
 pub(super) fn describe(request: &Request, folder: &Path, db: &Path) -> Result<String, CliError> {
     let mut prepared = Prepared::new(request, folder)?;
     let rows = block_on(async {
+        // A first run has no database to read yet.
         let store = match db.is_file() {
             true => Some(Store::open_read(db).await?),
             false => None,

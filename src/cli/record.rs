@@ -48,6 +48,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> CommandResult {
     for kernel in kernels_named(&args.kernels)? {
         let query = args.selection.query(kernel.as_deref(), Some(1));
+        // A proof changes the rows that are read below.
         args.proof.prove(&args.selection.db, &query, is_measured)?;
     }
     let (boards, entries) = block_on(read(args))?;

@@ -118,6 +118,7 @@ pub(super) fn write(directory: &Path, files: &Files) -> Result<(), CliError> {
     for (name, svg) in &files.plots {
         put(&format!("plots/{name}.svg"), svg)?;
     }
+    // Pages come last, so that the plots that they show exist.
     put("report.md", &files.markdown)?;
     put("report.html", &files.html)?;
     say!(

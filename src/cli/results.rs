@@ -174,6 +174,7 @@ fn recording(file: &Path) -> RecordingSource {
         Ok((path, hash)) => RecordingSource { path, hash },
         Err(_) => RecordingSource {
             path: std::path::absolute(file).unwrap_or_else(|_| file.to_owned()),
+            // Without the file only its path can match.
             hash: ContentHash::from_parts([]),
         },
     }
@@ -201,6 +202,7 @@ pub(super) async fn proven_first(
             device: Some(DeviceFilter::Name(board.key.device.clone())),
             problem: Some(board.key.problem.clone()),
             timings: vec![board.timing],
+            // The first proven row may be of any rank.
             top: None,
             ..query.clone()
         };

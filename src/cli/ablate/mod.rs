@@ -179,6 +179,7 @@ fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
         timing: TimingKind::Measured,
     };
     let arch = gpu.arch();
+    // Configurations are compiled one after the other here.
     let compiler = Compiler::new(CompilerSettings::with_jobs(1))?;
     let problems = [(&*problem, &space)];
     declarations::check(&kernel, &problems, &limits, &arch, &compiler)?;

@@ -23,6 +23,7 @@ pub(super) fn warn(rows: &mut [CheckRow], arch: &Arch) {
             let same = rows
                 .iter()
                 .zip(&timed)
+                // Only times of one configuration show how it scales.
                 .filter(|(other, _)| other.config == row.config);
             let others: Vec<TimedProblem> = same.filter_map(|(_, other)| other.clone()).collect();
             own.as_ref()

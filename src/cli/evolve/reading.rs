@@ -36,6 +36,7 @@ pub(super) fn read(
 ) -> Read {
     match answer::read(&reply.bytes, &request.id) {
         Ok(answer) => Read {
+            // An answer may misstate its own cost, while the transport has counted it.
             usage: reply.usage.or(answer.usage).unwrap_or_default(),
             change: change(options, &answer, request.round, parent),
             note: answer.note,

@@ -152,6 +152,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let folder = tempfile::Builder::new().prefix("tuner-exec-").tempdir()?;
     let command = program::prepare(args, folder.path(), &target)?;
     if let Some(path) = &args.json {
+        // A long program must not end with a summary that cannot be written.
         program::check_output(path)?;
     }
     let device = target.name(&args.device);

@@ -122,6 +122,7 @@ fn shipped_file(
             let folder = default_database()
                 .with_file_name("")
                 .join(export::target_name(device));
+            // `tuner record` keeps a kernel's name unless it could lead out of the folder.
             let found = [plain, name]
                 .into_iter()
                 .map(|name| folder.join(name))

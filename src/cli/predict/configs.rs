@@ -77,6 +77,7 @@ fn text_of(path: &Path, shown: &str) -> Result<String, CliError> {
     let mut text = String::new();
     if path.as_os_str() == "-" {
         std::io::stdin()
+            // A pipe without an end must not fill the memory.
             .take(files::MAX_RECORDING_BYTES)
             .read_to_string(&mut text)
             .map_err(|error| bad(&error))?;

@@ -109,6 +109,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         progress.step(|| {
             serialized += usize::from(warned.is_some());
             let printed = printer.add(row);
+            // This callback cannot fail, so that the first error waits for the end.
             failed = failed.take().or_else(|| printed.err());
         });
     };

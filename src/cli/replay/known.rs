@@ -45,6 +45,7 @@ fn siblings(at: usize, recordings: &[Recording]) -> Vec<Experience> {
     let own = &recordings[at];
     recordings
         .iter()
+        // A copy of the file under another name would give away all of its results.
         .filter(|other| other.kernel == own.kernel && other.content != own.content)
         .map(knowledge::recorded)
         .collect()

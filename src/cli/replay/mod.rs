@@ -133,6 +133,7 @@ const HEADINGS: [&str; 9] = [
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    // A plot of an unknown kind is refused before the runs, which may take long.
     let draw = args
         .plot
         .as_deref()
