@@ -125,6 +125,7 @@ pub(crate) fn device() -> Result<&'static Device, Code> {
     if let Some(device) = DEVICE.get() {
         return Ok(device);
     }
+    // References to the device outlive the lock.
     let device = lock(connection()?)?.device.clone();
     Ok(DEVICE.get_or_init(|| device))
 }
@@ -222,6 +223,7 @@ fn transfer(
             let read = stream
                 .take(header.bulk_bytes)
                 .read_to_end(&mut reply.bulk)?;
+            // Reading ends without an error where the socket does.
             if read as u64 != header.bulk_bytes {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -346,6 +348,7 @@ pub(crate) fn calls() -> u64 {
 /// Keeps the result of a runtime call for `cudaGetLastError`, and returns it.
 pub(crate) fn keep_last(code: Code) -> Code {
     CALLS.set(CALLS.get() + 1);
+    // CUDA counts "not ready" as the answer of a query, and not as an error.
     if code != errors::SUCCESS && code != errors::NOT_READY {
         LAST.set(code);
     }

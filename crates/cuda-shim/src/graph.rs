@@ -110,6 +110,7 @@ impl FillNode {
     /// The operation.
     pub(crate) fn fill(&self) -> Fill {
         let width = self.width as u64 * u64::from(self.element_bytes);
+        // The pitch of a single row has no meaning, and programs leave any value there.
         let pitch = match self.height {
             0 | 1 => width,
             _ => self.pitch as u64,
@@ -317,6 +318,7 @@ pub(crate) fn with_graph<T>(handle: u64, body: impl FnOnce(&mut Graph) -> T) -> 
 
 /// Destroys a graph with the bodies of its conditional nodes.
 pub(crate) fn destroy(handle: u64) -> Result<(), Code> {
+    // The lock ends here, because functions that destroy objects may use graphs.
     let graph = {
         let mut graphs = GRAPHS.lock().unwrap_or_else(PoisonError::into_inner);
         graphs.remove(&handle).ok_or(errors::INVALID_VALUE)?
@@ -335,6 +337,7 @@ pub(crate) fn launch(handle: u64, stream: u64) -> Result<(), Code> {
         return submit(stream, child_node(handle)?);
     }
     conditional::assign_initial(handle, stream)?;
+    // The copy runs without the lock, because functions of the program may use graphs.
     with_graph(handle, |graph| graph.clone())?.run(stream)
 }
 

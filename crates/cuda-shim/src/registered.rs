@@ -53,6 +53,7 @@ pub(crate) fn register(address: u64, bytes: u64) -> Result<(), Code> {
         return Err(errors::INVALID_VALUE);
     }
     let mut ranges = ranges();
+    // Ranges do not overlap, so that only the last one before the end can meet this one.
     let before = ranges.range(..end).next_back();
     if before.is_some_and(|(start, range)| start + range.bytes > address) {
         return Err(errors::ALREADY_REGISTERED);

@@ -149,6 +149,7 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
     if !holds && let Node::Value(value) = &node {
         holds = !value.run(stream)?;
     } else if !holds {
+        // A function of the program may submit operations itself.
         drop(waiting);
         node.run(stream)?;
         return progress();

@@ -26,6 +26,7 @@ pub struct Operation {
 impl Operation {
     /// The operation; `None` for a barrier, which has no effect on operations that run in order.
     fn value(&self) -> Result<Option<StreamValue>, Code> {
+        // Only half of the field is set for a word of 32 bits.
         let word = u64::from(self.value as u32);
         let wait = Some(self.flags);
         Ok(Some(match self.kind {
@@ -71,6 +72,7 @@ in_context! {
         }
         // SAFETY: the program passes as many operations as it states.
         let operations = unsafe { std::slice::from_raw_parts(operations, count as usize) };
+        // All operations are checked before the first one runs.
         let values: Result<Vec<_>, Code> = operations.iter().map(Operation::value).collect();
         for value in values?.into_iter().flatten() {
             order(stream, value)?;

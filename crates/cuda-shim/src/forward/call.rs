@@ -44,6 +44,7 @@ impl Call {
                 false => real::cuStreamIsCapturing(self.stream, &raw mut status),
             }
         };
+        // Reading memory would end a recording, so that a state that is unknown counts as one.
         code != errors::SUCCESS || status != 0
     }
 

@@ -283,6 +283,7 @@ pub(crate) fn end_capture(stream: u64) -> Result<u64, Code> {
     captures.events.retain(|_, other| other.graph != graph);
     CAPTURING.fetch_sub(before - captures.streams.len(), Ordering::Release);
     let invalid = captures.invalid.remove(&graph);
+    // Destroying the graph may call functions of the program, which may ask for captures.
     drop(captures);
     if invalid {
         destroy(graph)?;

@@ -37,6 +37,7 @@ impl Graph {
             start: None,
         };
         let ran = run.run_nodes(&order);
+        // Nothing else ends the streams and events of lanes, so that an error must not skip it.
         let joined = run.join();
         ran.and(joined)
     }

@@ -54,6 +54,7 @@ pub(crate) fn release_object(handle: u64, count: u32) -> Result<(), Code> {
         return Ok(());
     }
     let ended = objects.remove(&handle);
+    // The function may release other objects.
     drop(objects);
     if let Some(Object { destroy, .. }) = ended {
         // SAFETY: the program gave the function with this argument for this call.
