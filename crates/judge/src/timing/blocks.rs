@@ -20,6 +20,8 @@ impl Block {
     /// Returns the time of the inner subject over that of the outer one (geometric means).
     #[must_use]
     pub fn ratio(&self) -> f64 {
+        // With geometric means an exchange of the subjects gives the reciprocal ratio, which paired
+        // comparisons rely on when the subjects alternate.
         (mean_log(self.inner.iter().map(|sample| sample.micros)) - self.outer_us().ln()).exp()
     }
 
@@ -180,6 +182,7 @@ impl Blocks {
             self.pause = None;
             return None;
         };
+        // Discarded samples take time as well, and the limit of a paired comparison is on time.
         self.gpu_us += sample.micros * f64::from(self.runner().launches);
         if self.rewarm > 0 {
             self.warm(&sample);
@@ -190,6 +193,7 @@ impl Blocks {
         if slowed && !self.wait_out_throttling() {
             return None;
         }
+        // The device has retried a late sample with its longest wait, so it is kept with a flag.
         self.trouble.late |= sample.late;
         self.taken.push(sample);
         if self.taken.len() < self.inner_count + 2 {
@@ -239,6 +243,7 @@ impl Blocks {
         self.pause = Some(RECOVERY);
         self.pauses += 1;
         self.trouble.throttled += 1;
+        // Drift cancels only between adjacent samples, and the pause would separate these.
         self.taken.clear();
         false
     }

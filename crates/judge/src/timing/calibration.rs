@@ -261,9 +261,11 @@ fn visible_share(plan: &Plan) -> f64 {
         shape.get(2).copied()
     };
     let (Some(queries), Some(keys)) = (rows(0), rows(1)) else {
+        // A square mask leaves (n + 1) / 2n, so half keeps the lower bound on the safe side.
         return 0.5;
     };
     // Row i sees keys 0 ..= i + keys - queries.
+    // With more queries than keys the first rows see none.
     let hidden = queries.saturating_sub(keys);
     let first = (keys + 1).saturating_sub(queries).max(1) as f64;
     let seeing = (queries - hidden) as f64;

@@ -140,6 +140,7 @@ impl TimingSession {
             return Ok(cold.clone());
         }
         let brief = Settings {
+            // The warm session and a race have already settled heat and clocks.
             warm_up_us: self.settings.warm_up_us / 5.0,
             ..self.settings
         };
@@ -226,6 +227,7 @@ pub fn race_candidate(
     candidate: Subject,
     recheck: &mut Recheck<'_>,
 ) -> Result<RaceResult, Judgement> {
+    // The outputs of the gate's runs are right and would hide launches that write nothing.
     watch.poison(candidate)?;
     let incumbent = session.incumbent.clone();
     let mut race = Race::new(
@@ -235,7 +237,10 @@ pub fn race_candidate(
         incumbent.as_ref().map(|incumbent| incumbent.ratio),
     );
     run(&mut race, watch, HEADLINE)?;
+    // Before the outputs are judged: the reference's samples hold even if the candidate is wrong.
     session.follow(&race);
+    // Before `recheck`, which repeats the launches from the initial state of buffers updated in
+    // place.
     let overflowed = watch.overflowed(candidate)?;
     // The outputs of the timed launches must be right before anything depends on their time.
     recheck(watch, candidate)?;
@@ -396,6 +401,7 @@ pub fn finale(
         .map(|subject| {
             watch.poison(*subject)?;
             let warmed = warm_up(watch, *subject, None, HEADLINE, brief)?;
+            // The launches per sample are all that is needed: times are compared within rounds.
             Ok(warmed.runner)
         })
         .collect();

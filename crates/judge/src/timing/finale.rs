@@ -148,6 +148,7 @@ impl FinalComparison {
         }
         self.unsteady |= drift > 2.0 * self.settings.block_drift;
         self.redone = 0;
+        // Placeholders: the order contains each finalist once, so every one is replaced.
         let mut samples = vec![*first; self.finalists.len()];
         for (finalist, sample) in self.order.iter().zip(&taken[1..]) {
             samples[*finalist] = *sample;

@@ -198,6 +198,7 @@ impl Race {
     fn spent_us(&self) -> f64 {
         let inner = self.samples().map(|sample| sample.micros).sum::<f64>();
         let outer = self.blocks.iter().map(|block| 2.0 * block.outer_us());
+        // Samples are times per launch; the limit is on the time of all launches in them.
         inner * f64::from(self.launches)
             + outer.sum::<f64>() * f64::from(self.reference.runner.launches)
     }
@@ -257,6 +258,7 @@ impl Plan for Race {
                     self.keep(block);
                 }
             }
+            // Only blocks request pauses, so an earlier stage receives no empty step.
             (_, None) => {}
         }
     }
@@ -312,6 +314,7 @@ impl WarmUp {
                 launches: self.launches?,
             },
             identity,
+            // Only the last samples: the first ones saw clocks and heat that had not settled.
             session_us: median(&self.times[last..])?,
             clock_mhz: median(&self.clocks[clocks..]),
         })
@@ -335,6 +338,8 @@ impl Plan for WarmUp {
         let Some(sample) = sample else {
             return;
         };
+        // Throttled samples count as well, so that a device which always throttles reaches the
+        // limit below.
         self.spent_us += sample.micros * f64::from(self.launches.unwrap_or(1));
         // The first launch is slower than the others; the second sample is the first useful one.
         let settled = self.taken > 1;

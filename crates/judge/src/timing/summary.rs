@@ -61,6 +61,7 @@ impl SampleSummary {
         } = conditions;
         let all = |field: fn(&Sample) -> Option<f64>| -> Vec<f64> {
             let values: Option<Vec<f64>> = self.samples.iter().map(field).collect();
+            // Readers pair these lists with the samples by index, so a partial list is none.
             values.unwrap_or_default()
         };
         let named = flags.iter().filter(|(holds, _)| *holds);
