@@ -152,6 +152,7 @@ impl CudaEvaluator {
                 }
             }
         };
+        // A lock held during the work would let only one GPU work at a time.
         drop(idle);
         let result = work(&mut bench);
         lock(&self.idle).push(bench);
@@ -162,6 +163,8 @@ impl CudaEvaluator {
     /// Returns the task's fixed reference: the default configuration if it passes the gate, so that
     /// the ratios of different runs are to the same kernel.
     fn reference(&self, task: usize, bench: &mut GpuSlot) -> Result<Option<Plan>, BoxError> {
+        // Held while the default is judged: another GPU must not time anything against a different
+        // reference meanwhile.
         let mut fixed = lock(&self.references[task]);
         if matches!(*fixed, ReferenceState::Unknown) {
             *fixed = match self.default_plan(task, &mut bench.worker)? {
@@ -246,6 +249,8 @@ impl CudaEvaluator {
         if let (Some(plan), Some(standing)) = (plan, standing) {
             if own {
                 let mut fixed = lock(&self.references[task]);
+                // Another GPU may have set it during the measurement. The first one stays, so that
+                // all ratios compare.
                 if !matches!(*fixed, ReferenceState::Known(_)) {
                     *fixed = ReferenceState::Known(Box::new(plan.clone()));
                 }
@@ -315,6 +320,7 @@ impl Evaluator for CudaEvaluator {
             usage.ended = Some(Instant::now());
             judged.map_err(|error| kernel.blame(error.into()))
         })?;
+        // A lost worker decides nothing, and a later attempt may.
         if judged.verdict() != Verdict::NotJudged {
             lock(&self.proven).insert(key, judged.found.judgement.is_ok());
         }

@@ -242,6 +242,7 @@ impl Judged {
     /// Reports whether it has a time but was not yet run whole on the timed problem.
     pub(super) fn lacks_proof(&self) -> bool {
         let compared = self.found.judgement.compared;
+        // Recorded times have no comparison and nothing to prove.
         let partly = compared.is_some_and(|compared| compared != Compared::Whole);
         self.time().is_some() && partly && !self.whole_tried
     }

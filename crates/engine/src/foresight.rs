@@ -54,6 +54,8 @@ impl ForecastRequest {
         start: &[Config],
     ) -> Result<Option<Experience>, BoxError> {
         let one = |config: &Config, (): &mut ()| -> Result<Observation, BoxError> {
+            // Checked for each configuration as well, since a round may outlast the time that is
+            // left.
             if (self.stopped)() {
                 return Ok(Observation::Unknown);
             }
@@ -78,6 +80,8 @@ impl ForecastRequest {
                 let time = match predicted {
                     Observation::Time { time, .. } => Some(time),
                     Observation::Failed(_) => None,
+                    // A missing prediction says nothing; a row without a time would count as a
+                    // failure.
                     Observation::Unknown => continue,
                 };
                 rows.push((space.values(config), time));

@@ -110,6 +110,7 @@ impl FromStr for Grid {
             };
             known.extend(parse_values(values).map_err(|why| format!("{name}: {why}"))?);
             known.sort_unstable();
+            // A value named twice would make two problems of the same name.
             known.dedup();
         }
         grid.check()?;
@@ -305,6 +306,7 @@ fn parse_values(text: &str) -> Result<Vec<i64>, String> {
         ));
     }
     let values = std::iter::successors(Some(from), |value| Some(next(*value)));
+    // One more than allowed, so that `check` refuses the range instead of shortening it.
     let values = values.take_while(|value| *value <= to).take(MAX_SHAPES + 1);
     Ok(values.collect())
 }

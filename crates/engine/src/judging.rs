@@ -341,6 +341,7 @@ fn check_plans(
 /// Compiles the programs of several problems in parallel. The results are in the compiler's cache,
 /// and requested afterwards in order.
 fn compile_at_once(checks: &[&PlanBuilder], build: Build, compiler: &Compiler, config: &Config) {
+    // Without a cache the results would be lost, and every program compiled twice.
     if !compiler.remembers() {
         return;
     }
@@ -349,6 +350,7 @@ fn compile_at_once(checks: &[&PlanBuilder], build: Build, compiler: &Compiler, c
         .iter()
         .filter_map(|check| Some((check.identity(config, &version)?, *check)))
         .collect();
+    // Problems that share a program would compile it at the same time, before the cache has it.
     programs.sort_by(|(a, _), (b, _)| a.cmp(b));
     programs.dedup_by(|(a, _), (b, _)| a == b);
     if programs.len() > 1 {
@@ -396,6 +398,7 @@ impl Work {
         Judged {
             candidate: self.candidate,
             charged_us: time.map_or(0, |time: Micros| time.get().ceil() as u64),
+            // A refuted candidate cannot win, so its deferred checks are never made.
             put_off: self.put_off && found.judgement.is_ok(),
             whole_tried: false,
             found,
@@ -423,6 +426,7 @@ impl Work {
             ..self.job.clone()
         };
         if !demand.timed {
+            // Without a time the problem must still be judged, so it becomes a check.
             job.checks.extend(job.timed.take());
         }
         job

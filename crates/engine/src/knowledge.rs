@@ -66,6 +66,7 @@ pub async fn read(path: &Path, kernel: &str) -> Result<KnowledgeFile, KnowledgeE
         experiences: Vec::new(),
     };
     if bytes.starts_with(SQLITE) {
+        // SQLite reads the file itself, and the copy may be large.
         drop(bytes);
         let store = Store::open_unchanged(path).await;
         let store = store.map_err(|error| wrong(error.to_string()))?;
@@ -129,6 +130,7 @@ fn csv_rows(bytes: &[u8]) -> Result<Vec<(ConfigValues, Option<Micros>)>, String>
 /// Parses a value of a CSV.
 fn value(text: &str) -> Value {
     match text {
+        // Python writes booleans with a capital letter.
         "true" | "True" => Value::Bool(true),
         "false" | "False" => Value::Bool(false),
         _ => match (text.parse::<i64>(), text.parse::<f64>()) {
@@ -211,6 +213,7 @@ pub(crate) async fn load(
                     path.display()
                 )));
             }
+            // The recording that is replayed would tell the search its own results.
             let own = start.device.recording.as_ref();
             if own.is_none_or(|own| own.hash != file.content) {
                 experiences.extend(file.experiences);

@@ -92,6 +92,8 @@ impl<T: Send + 'static> Queue<T> {
         let queue = Arc::clone(&self.receiver);
         let work = move || {
             loop {
+                // Held while waiting, because `mpsc` has one receiver: one idle thread waits for
+                // the item, the others for the lock.
                 let next = lock(&queue).recv();
                 let Some(report) = next.ok().and_then(&answer) else {
                     break;

@@ -225,6 +225,7 @@ impl Ledger {
     pub(super) fn take_proof(&mut self, task: usize, config: &ConfigValues, proof: &Judgement) {
         let (report, fastest) = (&mut self.tasks[task], &mut self.fastest[task]);
         if !proof.is_ok() {
+            // The trial was counted as passed when it was announced.
             let passed = report.verdicts.get_mut(&Verdict::Ok);
             passed.into_iter().for_each(|count| *count -= 1);
             report.verdicts.retain(|_, count| *count > 0);

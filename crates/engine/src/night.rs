@@ -61,6 +61,7 @@ pub fn simulate(
         if let (Some(result), Finished::New(judged)) = (results.get_mut(flight.task), &finished) {
             let seconds = judged.charged_us as f64 * 1e-6;
             clock += seconds;
+            // As in a run on a charged clock, a trial that exceeds the budget does not count.
             if clock > budget_s {
                 return Ok(results);
             }

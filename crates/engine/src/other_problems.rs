@@ -84,6 +84,7 @@ pub(super) fn judge(
     if hazards_only(builder) {
         return Ok(alone);
     }
+    // `Work::job` puts an untimed problem last among the checks.
     again.timed = again.timed.or_else(|| again.checks.pop());
     if !brought {
         let Some(checks) = checks(builder, compiler, config)? else {
@@ -143,6 +144,7 @@ fn on_scaled(
     config: &Config,
 ) -> Result<TimedJudgement, BoxError> {
     let default = builder.source().spec.default_config();
+    // The default chooses the problem: a wrong candidate would get one that hides its fault.
     let probe = if builder.admits(&default) {
         &default
     } else {

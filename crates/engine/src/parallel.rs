@@ -70,6 +70,7 @@ where
             // Without threads from the system, this one does all the work.
             all(send.clone());
         }
+        // The loop below ends when the last sender is gone.
         drop(send);
         let mut waiting = BTreeMap::new();
         let mut due = 0;
@@ -79,6 +80,7 @@ where
                 match result {
                     Ok(result) => tell(due, result),
                     Err(error) => {
+                        // No thread takes another item; the scope waits for those in work.
                         next.store(items.len(), Ordering::Relaxed);
                         return Err(error);
                     }

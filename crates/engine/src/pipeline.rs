@@ -82,6 +82,7 @@ pub async fn run<E: Evaluator>(
     let began = Instant::now();
     let schedule = schedule(&**evaluator, &plan)?;
     let mut lanes = Lanes::new(evaluator);
+    // Before the run is stored, so that a run without threads leaves no trace.
     lanes.grow(evaluator.jobs(plan.jobs), evaluator.devices())?;
     let run = match &plan.resume {
         None => store.begin_run_as(plan.id, plan.start.clone()).await?,
@@ -319,6 +320,7 @@ impl<E: Evaluator> Driver<'_, E> {
             let known = self
                 .known
                 .get(flight.task)
+                // An identity costs a hash of the rendered source, so only where it may be known.
                 .filter(|known| !known.is_empty());
             let known = known.and_then(|known| {
                 known.get(&self.evaluator.identity(flight.task, &flight.config)?)
@@ -372,6 +374,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 let task = &self.tasks[job.task];
                 let trial = self.schedule.announcement(job.ticket, candidate);
                 if let Some(trial) = trial {
+                    // Committed before the launch, which may take the machine down.
                     self.store
                         .announce(&self.run, &task.key, trial)
                         .await?

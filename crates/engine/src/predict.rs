@@ -212,6 +212,7 @@ impl Predictor {
             Preparation::Judged(judged) => return Ok(*judged),
             Preparation::Ready { work, .. } => work,
         };
+        // Zero means that the cache had the code, which is no cost of a compile.
         if work.compilation.compile_us > 0 {
             self.costs.compiles.add(work.compilation.compile_us);
         }

@@ -41,6 +41,7 @@ impl Prior {
     /// Returns the predicted time of a plan; `None` without a reliable one.
     pub(crate) fn predicted(&self, plan: &Plan) -> Option<Micros> {
         let idle = || lock(&self.idle);
+        // Locked only to take and to return one: a forecast takes long.
         let taken = idle().pop();
         let fresh =
             || Forecaster::new(self.arch, self.memory_bytes).keeping(DiskCache::default_folder());

@@ -54,6 +54,7 @@ pub fn start_runtime(name: &'static str, workers: usize) -> io::Result<Runtime> 
         })
         .enable_all();
     let runtime = build(&mut builder)?;
+    // Tokio panics where the system gives no thread for the pool.
     let reserved = catch_quietly(|| drop(runtime.spawn_blocking(|| ())));
     // A worker whose thread was refused is not reported, and tasks that it should run never end.
     let deadline = Instant::now() + START_TIMEOUT;
@@ -120,6 +121,7 @@ pub fn start_blocking<T: Send + 'static, W: FnOnce() -> T + Send + 'static>(
     work: W,
 ) -> Result<BlockingReply<T>, (io::Error, W)> {
     let (sender, reply) = oneshot::channel();
+    // A failed `spawn` drops its closure, so the work is outside it and can be given back.
     let slot = Arc::new(Mutex::new(Some(work)));
     let taken = Arc::clone(&slot);
     let handle = Handle::current();

@@ -201,6 +201,8 @@ impl Evaluator for VirtualEvaluator {
             (&self.known, Level::Check, &self.worker)
         };
         lock(&self.same).insert(work.candidate.clone(), work.same.clone());
+        // Threads decide which of two equal candidates comes first here, so `told` marks the reused
+        // one.
         let (found, _) = known.or_judge(&work.same, || {
             let job = Job {
                 level,

@@ -56,6 +56,7 @@ pub(super) fn untimed() -> Judgement {
 
 /// Returns the number of changes that share a round.
 pub(super) fn together(base_us: Option<f64>) -> usize {
+    // A sample has at least one launch, so a slower base makes the samples longer.
     let sample = base_us.unwrap_or(SAMPLE_US).max(SAMPLE_US);
     // Two samples of each round are the base's.
     ((ROUND_US / sample) as usize)

@@ -135,6 +135,7 @@ pub fn inversions<E>(
             continue;
         }
         let config = if pathology.spills {
+            // Only one name matches, and names are unique in a space.
             first_that_spills(space, base, concerned[0], spills)?
         } else {
             apply(space, base, pathology, &concerned)
@@ -148,6 +149,7 @@ pub fn inversions<E>(
             None if pathology.spills || !concerned.iter().all(already) => {
                 inversions.left_out.push(name);
             }
+            // The base itself has this pathology, so there is no difference to show.
             None => {}
         }
     }
@@ -158,6 +160,7 @@ pub fn inversions<E>(
 fn concerned(space: &Space, pathology: &Pathology) -> Vec<usize> {
     let parameters = space.parameters();
     (0..parameters.len())
+        // An unordered parameter has no lowest or highest value.
         .filter(|at| (pathology.concerns)(&parameters[*at].name) && parameters[*at].ordered)
         .collect()
 }
@@ -172,6 +175,7 @@ fn apply(
 ) -> Option<Config> {
     let parameters = space.parameters();
     // All of them first, then fewer.
+    // At most 255 subsets, since the repair of each one may try all pairs of other parameters.
     let mut parts: Vec<u32> = (1..1u32 << concerned.len().min(8)).collect();
     parts.sort_by_key(|part| (std::cmp::Reverse(part.count_ones()), *part));
     let of_shape = concerned.iter().any(|at| is_shape(&parameters[*at].name));

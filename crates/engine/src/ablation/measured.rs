@@ -101,6 +101,7 @@ impl Ablation {
         tell: &mut dyn FnMut(String),
     ) -> Result<Vec<Outcome>, JobError> {
         let mut gated = self.judge(changes, tell)?;
+        // The base against itself: differences of that size are not claimed as costs.
         let control = self.contest(&[&changes[0].config])?.pop();
         let control = match control.unwrap_or_else(|| Err(untimed())) {
             Ok(control) => control,
@@ -126,6 +127,7 @@ impl Ablation {
         }
         tell(summary(&control, &costs[1..]));
         share(changes, &mut gated, &mut costs);
+        // One time of the base for all comparisons keeps the times in the order of the ratios.
         let bases = costs.iter().flatten().filter_map(|cost| cost.base_us);
         let unit = median(&bases.collect::<Vec<f64>>());
         // Compared with itself the base costs nothing; its interval shows the resolution of the
@@ -164,6 +166,7 @@ impl Ablation {
         let base = prepare(&changes[0].config).map_err(device_error)?;
         gated.push(self.evaluate(&changes[0].config, base, &gated, &mut known)?);
         let base = &gated[0].judged.found.judgement;
+        // A wrong base makes every ratio meaningless, so nothing else is compiled.
         if !base.is_ok() {
             return Err(bad_base(&self.device, base));
         }
@@ -218,6 +221,7 @@ impl Ablation {
     fn few(&self, changes: &[Change], few: &[usize]) -> Result<Vec<Timed>, JobError> {
         let configs: Vec<&Config> = few.iter().map(|at| &changes[*at].config).collect();
         let mut times = self.contest(&configs)?;
+        // A change that was alone in its comparison would only fail again.
         if configs.len() > 1 {
             for (time, config) in times.iter_mut().zip(configs) {
                 if time.is_err()
@@ -241,6 +245,7 @@ impl Ablation {
                     Some(WorkerError::Hung(why)) => (Verdict::Timeout, why),
                     _ => return Err(device_error(error)),
                 };
+                // The end of the process names no culprit; `few` times each change again alone.
                 let why = Judgement::new(verdict, format!("while it was timed: {why}"));
                 return Ok(vec![Err(why); owned.len()]);
             }
@@ -264,7 +269,9 @@ impl Ablation {
         let threads = u32::try_from(launch.threads()).ok()?;
         let shared = u64::from(launch.shared_bytes) + needs.static_shared_bytes;
         let fit = resident_blocks(arch, threads, needs.registers, shared);
+        // A small grid gives a multiprocessor fewer blocks than it could hold.
         let mine = launch.blocks().div_ceil(u64::from(arch.sm_count));
+        // Whole warps are resident, so a partial one takes the place of 32 threads.
         let busy = u64::from(fit).min(mine) * u64::from(threads.div_ceil(32) * 32);
         Some(busy as f64 / f64::from(arch.max_threads_per_sm))
     }

@@ -159,6 +159,7 @@ pub fn parse(output: &str) -> Result<Answer, String> {
         return Err("nothing at all".to_owned());
     }
     let last = whole.lines().last().unwrap_or_default();
+    // The whole output first: the last line of an object over several lines is no object.
     let answer: Answer = serde_json::from_str(whole)
         .or_else(|_| serde_json::from_str(last))
         .map_err(|error| {

@@ -44,6 +44,7 @@ impl Baseline {
         let folder = kernel
             .path
             .parent()
+            // The parent of a bare file name is the empty path, which no process can start in.
             .filter(|path| !path.as_os_str().is_empty());
         (!kernel.spec.baseline.is_empty()).then(|| Self {
             key: key.clone(),
@@ -115,6 +116,7 @@ impl Baseline {
         if record.visits.is_empty() {
             record.reference = identity;
         } else if record.reference != identity {
+            // Drift can be removed only between two times of the same reference.
             record.reference = None;
         }
         let fastest = record.visits.iter().map(|visit| visit.p50_us);

@@ -131,6 +131,7 @@ impl CudaEvaluator {
             let found = self.compared(task, rest, seed)?;
             let lost = |time: &TimedJudgement| time.judgement.verdict == Verdict::NotJudged;
             if found.iter().all(lost) {
+                // No candidate got a time or a fault, so another round would be the same.
                 return Err("the device worker was lost".into());
             }
             for (at, time) in open.into_iter().zip(found) {

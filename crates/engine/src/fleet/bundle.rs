@@ -66,6 +66,7 @@ pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleEr
     paths.extend(data.iter().map(|path| absolute(path)));
     relative(kernel, &paths)?;
     paths.sort();
+    // A header that several files include is packed once.
     paths.dedup();
     let root = common_folder(&paths);
     let mut bundle = Bundle {
@@ -134,6 +135,7 @@ pub fn unpack(bundle: &Bundle, files: &PackedFiles, folder: &Path) -> Result<Pat
 fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)?;
+    // Workers of one machine may unpack the same file at the same time.
     let temporary = parent.join(format!(".tmp-{}", std::process::id()));
     std::fs::write(&temporary, content)?;
     std::fs::rename(&temporary, path)

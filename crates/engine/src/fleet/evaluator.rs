@@ -136,6 +136,7 @@ impl FleetEvaluator {
                 lock(&self.proofs).insert(same, proof.clone());
                 proof
             }
+            // Not kept: another worker may be able to prove the same code.
             Answer::NotJudged(why) | Answer::Unusable(why) | Answer::FalseObject(why) => {
                 Judgement::new(Verdict::NotJudged, why)
             }
@@ -238,6 +239,7 @@ impl FleetEvaluator {
             let (candidate, timing) = (judged.candidate, recording.timing);
             return Ok(ReplayEvaluator::judge(candidate, &recorded, timing));
         }
+        // A predicted time of a misconfigured worker must never rank among measured ones.
         if judged.time().is_some_and(|time| time.kind != expected) {
             let why = format!(
                 "a worker answered with a time of a kind that {} does not give",
@@ -362,6 +364,7 @@ impl FleetEvaluator {
         if let Some(compiled) = kept.filter(|_| judged.lacks_proof()) {
             lock(&self.passed).insert(self.proof_id(task, config), compiled);
         }
+        // A timeout or a lost worker may be the machine's fault and answers for no other candidate.
         if judged.found.is_lasting() {
             lock(&self.known).insert(same, judged.clone());
         }
@@ -452,6 +455,8 @@ impl Evaluator for FleetEvaluator {
             }
             FleetSource::Kernel(_) => match self.compiled(task, config, 0)? {
                 Err(judged) => judged,
+                // Judged as part of the preparation, so that all candidates in flight reach the
+                // workers at once.
                 Ok(compiled) if self.order() == Order::Fixed => {
                     self.on_device(task, config, compiled)?
                 }

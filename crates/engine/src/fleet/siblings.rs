@@ -120,6 +120,7 @@ impl Siblings {
     fn difference(&self, times: &SiblingTimes) -> Option<String> {
         let (sibling, first) = self.first.get(&times.task)?;
         if first.reference != times.reference {
+            // Times of different references do not compare, so nothing shows a difference.
             return None;
         }
         let share = times.reference_us / first.reference_us - 1.0;

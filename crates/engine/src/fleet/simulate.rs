@@ -74,6 +74,8 @@ impl Machines {
     }
 
     fn schedule(&mut self, after_us: u64, done: Done) {
+        // Events of the same moment are taken in the order of scheduling, so that a simulation
+        // repeats.
         self.serial += 1;
         let event = (self.now_us.saturating_add(after_us), self.serial, done);
         self.events.push(Reverse(event));
@@ -128,6 +130,7 @@ pub fn simulate(
 fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search {
     let task = ReplayEvaluator::searched(recording);
     let mut machines = Machines::new(gpus);
+    // The same window as `pipeline::window` gives a fleet: the simulated search is that of a run.
     let window = Window::pool(machines.compilers + DEVICE_QUEUE + gpus - 1);
     let limit = Some(EVALS_MAX);
     let mut schedule: Schedule<()> =

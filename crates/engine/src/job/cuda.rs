@@ -43,6 +43,8 @@ pub(super) fn prepare(
     let helpers = helpers(&compiler, &facts.arch)?;
     let mut planned = GpuTasks::new(request, folder, &facts, &compiler)?;
     for builder in &mut planned.builders {
+        // A check with the same program costs launches only, so just those with another compile
+        // wait.
         builder.puts_off = DeferredChecks::OtherPrograms;
     }
     for baseline in planned.baselines.iter_mut().flatten() {

@@ -105,6 +105,7 @@ impl FinalStage {
                     break;
                 }
                 let command = &baseline.record.command;
+                // A command that hung once would take its whole deadline again for every problem.
                 if let Some((_, why)) = hopeless.iter().find(|(other, _)| other == command) {
                     baseline.record.failure = Some(why.clone());
                     continue;
@@ -126,6 +127,7 @@ impl FinalStage {
             }
             (baselines, notes)
         });
+        // A panic here costs the baselines, not the run.
         let (baselines, notes) = visited.await.unwrap_or_default();
         self.baselines = baselines;
         notes

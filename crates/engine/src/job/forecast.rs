@@ -84,6 +84,7 @@ impl Prepared {
             self.load_known(store).await?;
         }
         let mut tasks: Vec<_> = self.plan.tasks.iter().enumerate().collect();
+        // The order in which `TaskState::turn_rank` gives tasks their first trials.
         tasks.sort_by(|(_, a), (_, b)| a.work.total_cmp(&b.work));
         let rows = tasks.into_iter().map(|(at, task)| {
             let key = (task.key.kernel.clone(), task.key.problem.clone());

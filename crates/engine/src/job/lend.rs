@@ -176,6 +176,7 @@ impl Bench {
         let Some(prepared) = &self.device else {
             return Err(nothing("a device"));
         };
+        // Choices from the network may be those of another space.
         if !self.has(place, config) {
             return Err(LendError::Unusable(
                 "the configuration is none of the recording's".to_owned(),
@@ -339,6 +340,7 @@ fn request_for(assignment: &Assignment, spaces: &[PathBuf], device: &str) -> Req
         device: device.to_owned(),
         arch: assignment.arch.clone(),
         problems,
+        // A worker only judges: the search and its knowledge are on the hub.
         no_baseline: true,
         knowledge: Vec::new(),
         no_knowledge: true,

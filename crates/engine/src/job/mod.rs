@@ -62,6 +62,7 @@ use tuner_store::{RunId, Store, StoredRun};
 /// An invalid device.
 pub fn device_key(request: &Request) -> Result<String, JobError> {
     Ok(match request.selector()? {
+        // Two paths to one recording must give the same key.
         DeviceSelector::Replay(file) => DeviceSelector::Replay(setup::real(&file)).to_string(),
         selector => setup::resolved(selector).to_string(),
     })
@@ -183,6 +184,7 @@ impl Prepared {
             )));
         }
         let stored_arch = stored.settings["arch"].as_str();
+        // The stored times are of code for that target, and the search would mix both.
         if self.arch.as_deref() != stored_arch {
             return Err(usage(format!(
                 "run {} had {}; resume with that, or start a new run without --resume",
@@ -333,6 +335,7 @@ fn judge<E: Evaluator>(evaluator: &E, task: usize, config: &Config) -> Result<Ju
         Preparation::Judged(judged) => Ok(*judged),
         Preparation::Ready { work, .. } => {
             let mut judged = evaluator.evaluate(task, config, work)?;
+            // No run follows in which the deferred checks could be made.
             if judged.put_off {
                 judged = evaluator.prove(task, config, judged)?;
             }

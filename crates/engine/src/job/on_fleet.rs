@@ -30,6 +30,7 @@ pub(super) fn prepare(
     folder: &Path,
     fleet: Arc<dyn Fleet>,
 ) -> Result<Prepared, JobError> {
+    // Not `Request::check`, which refuses a device by the name that its workers give it.
     request.limits()?;
     request.strategy()?;
     let objectives = request.objective.as_deref().map(str::parse::<Objectives>);
@@ -195,6 +196,7 @@ pub(super) async fn execute(
     sink: &mut (dyn FnMut(&Event) + Send),
 ) -> Result<Report, EngineError> {
     let id = match (&plan.resume, &plan.id) {
+        // The queues have the run's name, so a resumed run finds answers that arrived meanwhile.
         (Some(stored), _) => stored.id.clone(),
         (None, Some(id)) => id.clone(),
         (None, None) => RunId::new(),
@@ -327,6 +329,7 @@ impl Finals {
         if evaluator.capacity().devices == 0 {
             return Err("no GPU of the fleet is there".to_owned());
         }
+        // The workers that timed them before are still present and do not count.
         let needed = excluded.len() + 1;
         let (asked, configs, seed) = (Arc::clone(evaluator), configs.to_vec(), self.seed);
         let work = move || asked.finale(task, &configs, seed, excluded);

@@ -32,6 +32,7 @@ impl Prepared {
         store: &Store,
         shutdown: &watch::Receiver<bool>,
     ) -> Result<(), JobError> {
+        // First, because `load_knowledge` takes the predictions as a source.
         self.predict_prior(shutdown.clone()).await?;
         self.load_knowledge(store).await?;
         self.load_known(store).await?;
@@ -114,6 +115,7 @@ impl Prepared {
                 _ => Ok(()),
             };
         };
+        // With knowledge that it did not have, a resumed search would not repeat its steps.
         if matches!(before, Some(None)) || !self.uses_knowledge() {
             return Ok(());
         }
@@ -163,6 +165,7 @@ impl Prepared {
 
     /// Adds a default limit to a run without limits, and records the settings for the store.
     fn finalize_limits(&mut self) {
+        // An exhaustive run ends by itself.
         if !self.limited && self.plan.start.strategy != "exhaustive" {
             let clock = match self.plan.start.device.kind {
                 DeviceKind::Replay => " of recorded time",

@@ -213,6 +213,7 @@ fn resolve(request: &Request, folder: &Path) -> Result<Vec<Kernel>, JobError> {
         if let Some(change) = &request.change {
             *kernel = kernel.with_code(&change.source, &change.space)?;
         }
+        // After the change, whose search space replaces the check problems.
         if let Some(fresh) = &request.fresh_checks {
             let listed = Shapes::Listed(fresh.problems.clone());
             let drawn = listed.problems(&kernel.spec).map_err(usage)?;

@@ -22,6 +22,8 @@ impl JudgementCache {
         if let Some(found) = lock(&self.0).get(same) {
             return Ok((found.clone(), true));
         }
+        // Judged without the lock: a judgement takes up to minutes, and the others must not wait
+        // for it.
         let found = judge()?;
         if found.is_lasting() {
             lock(&self.0).insert(same.clone(), found.clone());

@@ -58,6 +58,7 @@ impl<E: Evaluator> Driver<'_, E> {
 
     /// Announces results that were committed meanwhile, without waiting.
     pub(super) fn announce_committed(&mut self) -> Result<(), EngineError> {
+        // No waker: `front` polls the same acknowledgement when the loop waits.
         let mut context = Context::from_waker(Waker::noop());
         while let Some((_, ack)) = self.uncommitted.front_mut() {
             if let Some(pending) = ack {

@@ -132,6 +132,8 @@ impl TaskState {
         }
         let cost = match unit {
             CostUnit::Trials => 1.0,
+            // A recording without costs charges zero, and no gain over zero is NaN, which has no
+            // rank.
             CostUnit::Seconds => account.cost_of_trial().unwrap_or(1.0).max(1e-9),
         };
         account.weight * gain / cost

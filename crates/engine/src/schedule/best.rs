@@ -94,6 +94,7 @@ pub(super) fn lacks_proof(stored: &Judgement) -> bool {
     let partly = stored
         .compared
         .is_some_and(|compared| compared != Compared::Whole);
+    // A stored judgement has no field for the attempt; its detail says why a proof is missing.
     let tried = stored.detail.contains(NOT_PROVEN) && !stored.detail.contains(OUT_OF_BUDGET);
     partly && !tried
 }
