@@ -58,6 +58,7 @@ impl Gate<'_> {
             .iter()
             .map(|list| list.iter().copied().collect())
             .collect();
+        // From the last launch: blocks that it adds to earlier ones are closed in their turn.
         for reader in (0..blocks.len()).rev() {
             if blocks[reader].is_empty() {
                 continue;

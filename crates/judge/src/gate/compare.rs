@@ -61,6 +61,7 @@ impl Comparison {
     pub(super) fn accept_rare(&mut self) {
         if self.wrong > 0 && self.has_few_wrong() && self.max_error <= RARE_ERROR {
             self.rare = std::mem::take(&mut self.wrong);
+            // `passed` admits an error of at most one tolerance.
             self.rare_error = std::mem::replace(&mut self.max_error, 1.0);
             (self.first_wrong, self.first_whole, self.pattern) = (None, None, None);
         }
@@ -144,6 +145,7 @@ impl Comparison {
             // Without a tolerance any error counts as infinite. For integers half a unit is the
             // divisor, since they differ by at least one.
             let least = if whole.is_some() { 0.5 } else { 0.0 };
+            // Infinity means that a value which is not finite replaced a finite one.
             (difference / tolerance.max(least)).min(f64::MAX)
         };
         self.max_error = self.max_error.max(ratio);
@@ -249,6 +251,7 @@ pub fn with_oracle(
                     result.element(index, got, *want);
                     error += (got - want[0]).powi(2);
                 }
+                // Equal infinities differ by NaN, and other ones count as wrong elements already.
                 if unit.bound > 0.0 && error.is_finite() {
                     result.max_error = result.max_error.max((error / unit.bound).sqrt());
                 }

@@ -22,6 +22,7 @@ pub(super) fn updates_atomically(ptx: &str) -> bool {
         name.contains(".shared")
     };
     ["atom.", "red."].iter().any(|start| {
+        // Atomics on shared memory order nothing between blocks.
         ptx.match_indices(start)
             .any(|(at, _)| !shared(&ptx[at..]) && is_opcode(&ptx[..at]))
     }) || ptx.contains("cp.reduce.")

@@ -134,6 +134,7 @@ fn norm_bound(oracle: &dyn Oracle, element: Element, expected: &[Expected]) -> f
         .map(|want| stored(element, *want).rms.powi(2) + step)
         .collect();
     let least = NORM_MIN_ELEMENTS.max(NORM_MIN_GROUPS * oracle.together());
+    // Where whole tiles cost too much, a piece has no more than `PIECE_MAX` elements.
     let enough = expected.len() as u64 >= least.min(PIECE_MAX)
         && effective(squares.iter().copied()) >= NORM_MIN_EFFECTIVE;
     if !enough {

@@ -82,6 +82,7 @@ pub fn run_generators(
     };
     for (index, argument) in plan.arguments.iter().enumerate() {
         if let (Fill::Kernel(entry), true) = (&argument.fill, argument.role.is_filled()) {
+            // Two arguments with the same generator must not get the same data.
             let own = plan_of(argument, entry, code, seed ^ (index as u64) << 32);
             let bytes = run_generator(session, &own).map_err(|why| OracleError::Data {
                 argument: argument.name.clone(),

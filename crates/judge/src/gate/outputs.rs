@@ -8,6 +8,7 @@ impl Gate<'_> {
     /// Writes the contents of each compared argument to `INDEX.bin`, by its place in the list of
     /// arguments: a name is not always a file name.
     pub(super) fn write_outputs(&mut self, folder: &Path, pass: &Pass) -> Result<(), Stop> {
+        // Elements that no block of a sample writes still hold the poison.
         if pass.sampled {
             return Ok(());
         }

@@ -31,6 +31,7 @@ impl Gate<'_> {
         let data_cost = self.demands.data_cost(plan);
         let mut whole = self.whole_cost(&costs).saturating_add(data_cost);
         let has_atomics = reports.iter().any(|report| uses_atomics(&report.work));
+        // Blocks can share a queue only through atomics; other blocks cost what the first one did.
         if has_atomics && !exhausted && whole > self.demands.whole_limit {
             let shared = self.shared_cost(data, order, slots, &costs)?;
             whole = whole.min(shared.saturating_add(data_cost));

@@ -22,6 +22,7 @@ pub(super) fn compared_pieces(written: &Range<u64>, tile: u64, seed: u64) -> Vec
     }
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed ^ total);
     let place = |number: u64| {
+        // The shift into a tile below is shorter than a piece, so this margin keeps pieces apart.
         let chosen = rng.random_range(piece..=slice - piece);
         let start = written.start + number * slice + chosen;
         // Inside one tile, whose error norm is judged: a piece across two would yield two short

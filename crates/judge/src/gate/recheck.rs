@@ -27,6 +27,7 @@ pub fn recheck(
         let pass = Pass {
             work: Vec::new(),
             outputs: outputs.clone(),
+            // These are no buffers of the session, so the poison alone shows an unwritten output.
             slots: vec![None; plan.arguments.len()],
             sampled: false,
             elements: None,

@@ -18,6 +18,7 @@ impl Gate<'_> {
     /// Records which elements of the inputs a launch of the first whole run did not read; launches
     /// before it did not either.
     pub(super) fn record_unread(&mut self, slots: &[Option<Slot>]) {
+        // Other levels never run the inputs with moved extremes.
         let paid = self.demands.proof_limit.is_some() || self.demands.extra_limit > 0;
         if !paid {
             return;

@@ -43,6 +43,7 @@ pub fn verify(
 ) -> Result<Result<(Verified, Evidence), Judgement>, OracleError> {
     let mut gate = Gate::new(session, plan, demands, references);
     let found = gate.run_checks();
+    // After a rejection as well: outputs of many candidates would fill the device's memory.
     gate.session.release_all();
     match found {
         Ok(evidence) => Ok(Ok((Verified::checked(Some(demands.level)), evidence))),

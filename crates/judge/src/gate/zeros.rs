@@ -66,6 +66,7 @@ impl Gate<'_> {
             found
         });
         self.block_budget = None;
+        // Findings on zeros say nothing about the declared inputs.
         self.hazards.truncate(kept.0);
         self.warnings.truncate(kept.1);
         self.note = kept.2;

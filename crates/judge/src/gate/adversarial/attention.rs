@@ -28,6 +28,7 @@ impl Heads {
     /// Keys that a query sees.
     fn visible(&self, query: u64) -> u64 {
         if self.causal {
+            // Aligned to the last key where the lengths differ, as in the oracle.
             (query + 1 + self.keys)
                 .saturating_sub(self.queries)
                 .min(self.keys)
@@ -129,8 +130,10 @@ fn selection(form: &Form<'_>, heads: &Heads) -> Option<CaseData> {
     let words = depth.div_ceil(64);
     // Bits of the code of a key; bits beyond the depth are never read.
     let code = |key: u64, word: u64| -> u64 {
+        // A draw is a share of one float, which does not hold 64 random bits.
         let half = |part: u64| form.chance(7, (key * words + word) * 2 + part, 1 << 32);
         let bits = half(0) << 32 | half(1);
+        // Unused bits would count in the distance of two codes, though no column has them.
         let used = (depth - word * 64).min(64);
         if used == 64 {
             bits
@@ -148,10 +151,12 @@ fn selection(form: &Form<'_>, heads: &Heads) -> Option<CaseData> {
         .map(|(a, b)| distance(&codes[a], &codes[b]))
         .min()
         .unwrap_or(1);
+    // Two keys of one code tie, and the result would be the mean of their values.
     if nearest == 0 {
         return None;
     }
     let wanted = (DECISIVE_SCORE_GAP / (heads.scale * 2.0 * f64::from(nearest))).sqrt();
+    // A power of two is exact in every type, and so are sums of its products.
     let amplitude = wanted.log2().ceil().exp2().max(1.0);
     if amplitude > extreme(form.element(0)).min(extreme(form.element(1))) {
         return None;

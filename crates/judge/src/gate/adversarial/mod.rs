@@ -317,6 +317,7 @@ impl<'a> Form<'a> {
         let found = inputs.nth(input);
         let content = found.and_then(|(number, argument)| {
             argument
+                // `seed` is that of the other stream, and this makes it the declared one again.
                 .content(self.seed ^ OTHER_STREAM, number as u64)
                 .ok()
         });

@@ -44,6 +44,7 @@ fn sums_are_exact(form: &Form<'_>, terms: u64) -> bool {
         .inputs
         .iter()
         .all(|input| input.element.round(2.0) == 2.0);
+    // Products are at most 4, and float32 holds every integer up to 2^24.
     plain && holds && 4 * terms < 1 << 24 && 4.0 * (terms as f64) < extreme(form.output.element)
 }
 

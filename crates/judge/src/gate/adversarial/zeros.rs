@@ -63,6 +63,7 @@ fn with_zeros(bytes: &Arc<[u8]>, argument: &PlanArgument, seed: u64) -> Arc<[u8]
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
     let row = argument.shape.last().copied().unwrap_or(count).max(1);
     let rows = count / row;
+    // Of fewer rows one is too large a part of the input, so a run of elements takes its place.
     if rows >= 4 {
         let start = rng.random_range(0..rows) * row;
         set_to_zero(&mut zeroed, element, start..start + row);

@@ -182,6 +182,7 @@ impl Attention {
             spread = spread.max(squares.sqrt() * self.scale.abs());
             furthest = furthest.max((dot * self.scale).abs());
         });
+        // Hard inputs have scores of 10⁴, whose exponential overflows float64 without the maximum.
         let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = scores.iter().map(|s| (s - top).exp()).collect();
         let total: f64 = weights.iter().sum();

@@ -71,6 +71,7 @@ impl CachingOracle {
 
     fn keep(&self, output: usize, parts: &[(u64, u64)], all: &[Expected]) {
         let bytes = size_of_val(all) as u64;
+        // Reserved before the check, so that two threads do not exceed the limit together.
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before + bytes > self.means.memory_bytes {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -139,6 +140,7 @@ impl Oracle for CachingOracle {
         if let Some(known) = self.known(output, &parts, count) {
             return known;
         }
+        // The host ends a worker that is silent for too long.
         if let Some(progress) = &self.means.progress {
             progress();
         }

@@ -182,6 +182,7 @@ impl Oracle for Row {
     }
 
     fn work(&self) -> u64 {
+        // The other operations compute a row once for all of its elements.
         if self.operation == Operation::Sum {
             self.length
         } else {
