@@ -34,6 +34,7 @@ pub fn blanked(text: &str, literals: bool) -> String {
         }
         at = end;
     }
+    // Blanked parts begin and end at ASCII bytes, so no character is cut.
     String::from_utf8(out).unwrap_or_default()
 }
 

@@ -40,6 +40,7 @@ fn replace_gnu_keywords(text: &str, bytes: &mut [u8]) {
             let whole = !before.is_some_and(|it| it.ends_with(is_part))
                 && !rest.is_some_and(|it| it.starts_with(is_part));
             if let (true, Some(place)) = (whole, bytes.get_mut(at..at + gnu.len())) {
+                // The length stays, because positions in the tree are positions in the source.
                 blank(place);
                 place
                     .iter_mut()
@@ -126,6 +127,8 @@ pub fn visit<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>) -> bool) {
             let first = waiting.len();
             waiting.extend(node.children(&mut cursor));
             if let Some(added) = waiting.get_mut(first..) {
+                // The stack returns the last node first, and callers rely on the order of the
+                // source.
                 added.reverse();
             }
         }

@@ -27,6 +27,7 @@ impl PredictionCache {
     pub(super) fn new(folder: PathBuf) -> Option<Self> {
         let facts = std::fs::metadata(std::env::current_exe().ok()?).ok()?;
         let changed = facts.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        // A rebuilt program may predict otherwise although its protocol has the same name.
         let build = format!("{PROTOCOL} {} {}", facts.len(), changed.as_nanos());
         let folder = Arc::new(CacheFolder::new(folder, "predictions", MAX_BYTES));
         Some(Self { folder, build })

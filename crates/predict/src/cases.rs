@@ -49,6 +49,7 @@ pub(super) fn keep(
     let path = private::create_folder(caches, &[FOLDER, name])?;
     private::write_file(&path.join("kernel.ptx"), &[plan.code.ptx.as_bytes()])?;
     private::write_file(&path.join("kernel.cubin"), &[&plan.code.cubin])?;
+    // Last, because its presence marks a complete case.
     private::write_file(&path.join("case.json"), &[text.as_bytes()])?;
     Ok(path)
 }

@@ -192,6 +192,7 @@ impl Forecaster {
     fn prepare(&mut self, plan: &Plan) -> Result<&mut ArgumentMemory, Judgement> {
         let fits = |p: &ArgumentMemory| p.arguments == plan.arguments && p.uses < USES_MAX;
         if !self.prepared.as_ref().is_some_and(fits) {
+            // Freed first: the old and the new memory may not fit at once.
             self.prepared = None;
             self.prepared = Some(fresh(plan, self.memory_bytes, self.arch)?);
         }
