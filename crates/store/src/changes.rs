@@ -229,6 +229,7 @@ async fn begin(
     .bind(start.template_hash)
     .bind(start.device)
     .bind(Text(start.timing))
+    // As text: integers of SQLite are signed, and a seed may use all 64 bits.
     .bind(start.seed.0.to_string())
     .bind(start.mutator)
     .bind(Json(start.settings))
@@ -269,6 +270,7 @@ async fn add(
     .bind(now())
     .fetch_optional(&mut *transaction)
     .await?
+    // The statement selects from `evolutions`, so without that evolution it inserts nothing.
     .ok_or_else(|| broken(format!("there is no evolution {evolution}")))?;
     for time in change.times {
         add_time(&mut transaction, id, time).await?;

@@ -102,6 +102,7 @@ impl Store {
                     let agrees = newer
                         .is_some_and(|newer| newer.0.judgement.is_ok() == trial.judgement.is_ok());
                     if !agrees {
+                        // For later rows too: no verdict agrees with `None`.
                         place.insert(None);
                     }
                 }

@@ -107,6 +107,7 @@ pub(super) async fn readable(
     older: OlderSchema,
 ) -> Result<SqliteConnection, StoreError> {
     match std::fs::metadata(path) {
+        // SQLite would take an empty file for a database without tables.
         Ok(facts) if facts.is_file() && facts.len() == 0 => {
             return Err(Failure::Missing.with_path(path));
         }
@@ -191,6 +192,7 @@ async fn read_copy(path: &Path, why: Option<&str>) -> Result<SqliteConnection, S
             path.display()
         );
     }
+    // An immutable database is read without its log.
     sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
         .execute(&mut connection)
         .await

@@ -38,6 +38,7 @@ fn started(id: u32) -> Option<String> {
     if fields.next()? == "Z" {
         return None;
     }
+    // Field 3 is read, and 18 fields lie between it and field 22.
     fields.nth(18).map(str::to_owned)
 }
 

@@ -136,6 +136,8 @@ impl Store {
                     job.request,
                     job.folder.unwrap_or_default(),
                     now().to_string(),
+                    // Cast in the statement: values are bound as text, which SQLite orders after
+                    // all numbers.
                     MAX_QUEUED_RUNS.to_string(),
                 ],
             )
@@ -174,6 +176,7 @@ impl Store {
     /// # Errors
     /// The database cannot be written.
     pub async fn start_job(&self, id: &RunId) -> Result<bool, StoreError> {
+        // It may have been cancelled since it was read, and a continued run keeps its first start.
         let changed = self
             .execute(
                 "UPDATE queue SET state = 'running', started_at = coalesce(started_at, ?1),

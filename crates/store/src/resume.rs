@@ -29,6 +29,7 @@ fn agree(stored: &BTreeSet<TaskIdentity>, wanted: &BTreeSet<TaskIdentity>) -> bo
             && (&stored.0, &stored.1, &stored.2, &stored.3)
                 == (&wanted.0, &wanted.1, &wanted.2, &wanted.3)
     };
+    // The reference is the last part of the order, so tasks that differ in it alone still pair up.
     stored.len() == wanted.len() && stored.iter().zip(wanted).all(same)
 }
 

@@ -195,6 +195,7 @@ fn statements() -> Vec<String> {
             same("p", "o", PROVENANCE)
         ),
         format!(
+            // Columns with nulls have no unique index, so equal rows may exist more than once.
             "CREATE TEMP TABLE provenance_map AS SELECT o.id AS old, min(p.id) AS new
              FROM other.provenance o JOIN main.provenance p ON {} GROUP BY o.id",
             same("p", "o", PROVENANCE)
@@ -246,6 +247,8 @@ fn statements() -> Vec<String> {
 /// imported as interrupted; one that has ended there since also ends here.
 fn of_runs() -> [String; 3] {
     [
+        // `WHERE true`: else SQLite reads ON CONFLICT as the ON of a join ("UPSERT", "Parsing
+        // Ambiguity").
         "INSERT INTO runs (name, device, selector, recording_path, recording_hash, seed, strategy,
                            settings, state, owner, started_at, ended_at)
          SELECT o.name, d.id, o.selector, o.recording_path, o.recording_hash, o.seed, o.strategy,
@@ -287,6 +290,7 @@ fn of_candidates() -> [String; 5] {
              FROM other.compilations o JOIN candidate_map m ON m.old = o.candidate",
             qualify("o", COMPILATIONS)
         ),
+        // In the order of ids, which decides between verdicts of the same moment.
         "INSERT OR IGNORE INTO verdicts (task, candidate, provenance, sequence, verdict, detail,
                                          max_error, compared, charged_us, origin, judged_at)
          SELECT t.new, c.new, p.new, o.sequence, o.verdict, o.detail, o.max_error, o.compared,
