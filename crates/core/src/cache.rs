@@ -135,6 +135,7 @@ impl CacheFolder {
         let mut entries = self.entries();
         entries.sort_by_key(|entry| entry.used);
         let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
+        // A tenth more than necessary, so that not every store lists the whole cache.
         let goal = self.max_bytes - self.max_bytes / 10;
         for entry in &entries {
             let age = entry.used.elapsed();

@@ -70,6 +70,7 @@ impl DataFile {
         match self.is_of_problem() {
             true => Self {
                 path: self.path.replace(PROBLEM, problem).into(),
+                // The hash of the pattern is that of the files of all problems together.
                 hash: None,
             },
             false => self.clone(),
@@ -190,6 +191,7 @@ fn array(rest: &[u8]) -> Result<Array<'_>, String> {
 /// Splits the data after the magic string into header and data.
 fn parts(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     let (version, rest) = rest.split_first_chunk::<2>()?;
+    // Version 1 of the format has a header length of 2 bytes, later ones of 4.
     let (length, rest) = if version[0] == 1 {
         let (length, rest) = rest.split_first_chunk::<2>()?;
         (usize::from(u16::from_le_bytes(*length)), rest)

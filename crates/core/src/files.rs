@@ -54,8 +54,10 @@ pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     bytes
+        // An ordinary allocation that fails ends the process.
         .try_reserve_exact(usize::try_from(expected).unwrap_or(usize::MAX))
         .map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
+    // The file may have grown since its length was read, which one byte beyond the limit shows.
     file.take(max + 1).read_to_end(&mut bytes)?;
     within(bytes, max)
 }

@@ -102,6 +102,7 @@ fn mix(mut z: u64) -> u64 {
 /// Returns two independent uniform numbers in (0, 1) for one element.
 fn uniforms(seed: u64, buffer: u64, index: u64) -> (f64, f64) {
     let index = index % RANDOM_PERIOD;
+    // `mix` maps zero to zero, which buffer 0 must not get.
     let key = mix(seed ^ mix(buffer.wrapping_add(0x9e37_79b9_7f4a_7c15)));
     let first = mix(key ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let second = mix(first ^ 0xd1b5_4a32_d192_ed03);
@@ -169,6 +170,7 @@ fn column(seed: u64, graph: Csr, columns: u64, entry: u64) -> u64 {
 /// Returns number `index` of a random permutation of `count`: a Feistel network over the next power
 /// of four, iterated until the result is in range.
 fn permuted(seed: u64, buffer: u64, count: u64, index: u64) -> u64 {
+    // Each half of a Feistel network needs at least one bit.
     let bits = (64 - count.saturating_sub(1).leading_zeros())
         .max(2)
         .div_ceil(2);

@@ -51,6 +51,7 @@ impl Fp8 {
         }
         let sign = if value.is_sign_negative() { 0x80 } else { 0 };
         let magnitude = value.abs();
+        // The next code is infinity in E5M2 and NaN in E4M3.
         let largest = if self.has_infinity { 0x7b } else { 0x7e };
         // Codes are ordered like their values: find the last one not above the magnitude.
         let mut low = 0u8;

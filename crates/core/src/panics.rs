@@ -30,6 +30,7 @@ pub fn catch_quietly<T>(work: impl FnOnce() -> T) -> std::thread::Result<T> {
 /// Installs a hook that writes each panic's report to this file in addition to the usual output.
 pub fn report_to(path: PathBuf) {
     let before = lock(&PLACE).replace(path);
+    // The hook is set already; a second one would call it as the usual output and report twice.
     if before.is_some() {
         return;
     }

@@ -36,6 +36,8 @@ pub fn create_folder(root: &Path, below: &[&str]) -> io::Result<PathBuf> {
     builder.create(root)?;
     let mut folder = root.to_owned();
     for depth in 0..=below.len() {
+        // Checked before the next one is created in it: a link of another user must not be
+        // followed.
         folder = check_folder(root, below.get(..depth).unwrap_or_default())?;
         if let Some(name) = below.get(depth) {
             builder.create(folder.join(name))?;
@@ -49,6 +51,7 @@ pub fn create_folder(root: &Path, below: &[&str]) -> io::Result<PathBuf> {
 /// # Errors
 /// Errors of opening, and `PermissionDenied` with the reason for another file.
 pub fn open_file(path: &Path) -> io::Result<File> {
+    // Without O_NONBLOCK a FIFO in place of the file would block the process.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     let facts = file.metadata()?;
