@@ -311,6 +311,7 @@ impl PlanBuilder {
                 },
             }),
             Err(mut failed) => {
+                // A lost compile worker says nothing about the reference.
                 if failed.verdict != Verdict::NotJudged {
                     failed.detail = format!(
                         "error: {}: the reference kernel does not compile on problem `{}`: {}",

@@ -153,6 +153,7 @@ impl Loader<'_> {
                 path: shown(&found),
                 text: text.clone(),
             };
+            // Before its own includes are read, so that a cycle of includes ends.
             self.headers.push((header, real));
             self.add_includes(&text, &found)?;
         }
@@ -160,6 +161,7 @@ impl Loader<'_> {
     }
 
     fn resolve(&self, spelled: &str, quoted: bool, including: &Path) -> Option<PathBuf> {
+        // The form with angle brackets does not search the folder of the including file.
         let beside = including.parent().filter(|_| quoted);
         let beside = beside.map(|folder| below(folder, spelled));
         let elsewhere = self.include_dirs.iter().map(|folder| folder.join(spelled));

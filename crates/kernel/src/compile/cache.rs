@@ -47,6 +47,7 @@ impl DiskCache {
 
     /// Stores a reproducible result: compiled or refused.
     pub(super) fn store(&self, key: &ContentHash, result: &RawResult) {
+        // A compiler that ran out of memory or is broken may succeed the next time.
         if !matches!(result.head.status, RawStatus::Compiled | RawStatus::Refused) {
             return;
         }

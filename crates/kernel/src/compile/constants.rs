@@ -47,6 +47,7 @@ fn is_one_of(declaration: &str, names: &BTreeSet<String>) -> bool {
     let symbol = declaration.rsplit(char::is_whitespace).next();
     let symbol = symbol.and_then(|word| word.split('[').next());
     let symbol = symbol.unwrap_or_default();
+    // The Itanium C++ ABI mangles a name as its length followed by its text.
     let same = |name: &String| symbol == name || symbol.contains(&format!("{}{name}", name.len()));
     names.iter().any(same)
 }

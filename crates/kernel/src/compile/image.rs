@@ -195,6 +195,7 @@ impl RawResult {
             }
             RawStatus::Compiled => {}
         }
+        // A virtual target, such as `compute_90`, ends with PTX.
         if self.cubin.is_empty() {
             return Ok(Err(refused(&format!(
                 "{} yields no machine code: name a real target, such as sm_90",

@@ -284,6 +284,7 @@ impl Nvrtc {
                 result.head.lowered = program.lowered(&expressions)?;
                 Ok(result)
             }
+            // Options come from the search space, so a wrong one is a fault of the source.
             COMPILATION | INVALID_OPTION => Ok(RawResult::new(RawStatus::Refused, log)),
             OUT_OF_MEMORY => Ok(RawResult::new(RawStatus::OutOfMemory, String::new())),
             BUILTINS => Err(NvrtcError::Builtins {

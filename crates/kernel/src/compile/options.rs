@@ -41,6 +41,7 @@ pub(super) fn front_end(options: &[String], target: &str) -> Vec<String> {
     let mut given = options.iter();
     while let Some(option) = given.next() {
         if TARGET.contains(&option.as_str()) {
+            // The value of `-arch sm_90` is the next option.
             given.next();
         } else if value_of(std::slice::from_ref(option), TARGET).is_none() {
             kept.push(option.clone());

@@ -76,6 +76,7 @@ impl Pool {
             .freed
             .wait_while(lock(&self.places), |places| places.free == 0)
             .unwrap_or_else(PoisonError::into_inner);
+        // Taken before the worker is started, so that no more than the limit ever run.
         places.free -= 1;
         let mut slot = places.idle.pop();
         drop(places);
@@ -93,6 +94,7 @@ impl Pool {
         let mut lost = String::new();
         for attempt in 0..ATTEMPTS {
             pause(attempt);
+            // An idle worker may have been killed since, which is no fault of this request.
             let waiting = slot.take().filter(|worker| !worker.process.is_gone());
             let mut worker = match waiting.map_or_else(|| Worker::start(&self.settings), Ok) {
                 Ok(worker) => worker,

@@ -36,6 +36,7 @@ impl Compiler {
         source: &Source,
         launches: &[PlanLaunch],
     ) -> Result<Option<CompileOutcome>, CompileError> {
+        // All blocks must be resident at once, and registers decide how many are.
         if launches.iter().any(|launch| launch.cooperative) {
             return Ok(None);
         }
@@ -123,6 +124,7 @@ fn bounds(module: &Ast<'_>) -> Option<Bounds> {
         .flat_map(|body| &body.variables)
         .chain(&module.variables)
         .filter(|variable| variable.space == StateSpace::Shared)
+        // The padding before a variable is less than its alignment.
         .map(|variable| variable.bytes.saturating_add(u64::from(variable.align)))
         .fold(0, u64::saturating_add);
     let threads = |f: &Function<'_>| {

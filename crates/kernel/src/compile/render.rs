@@ -85,6 +85,7 @@ impl Source {
     pub(super) fn architecture_specific(&self, log: &str) -> Option<Self> {
         let target: ComputeTarget = self.arch.parse().ok()?;
         let specific = target.architecture_specific()?.to_string();
+        // The first option is the tuner's own target, as `names_target` checks.
         let others = self.options.get(1..)?;
         (!self.names_target() && unsupported(log).is_some()).then(|| Self {
             options: std::iter::once(options::target_option(&specific))

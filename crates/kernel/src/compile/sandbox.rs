@@ -32,6 +32,7 @@ pub(super) fn run_confined<T: Send>(
         let thread = std::thread::Builder::new()
             .name("compile".to_owned())
             .stack_size(STACK_BYTES);
+        // Landlock confines a thread for the rest of its life, so the work gets its own.
         let started = thread.spawn_scoped(scope, || {
             confine_thread(folders).map_err(io::Error::other)?;
             Ok(work())
@@ -47,6 +48,7 @@ fn confine_thread(folders: &[PathBuf]) -> Result<(), RulesetError> {
     let readable = path_beneath_rules(folders, AccessFs::from_read(ABI::V1));
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
+        // All accesses are handled: one without a rule, such as writing, is refused.
         .handle_access(AccessFs::from_all(ABI::V3))?
         .create()?
         .add_rules(readable)?

@@ -48,6 +48,7 @@ pub(super) struct Findings {
 impl LaunchedKernel<'_> {
     pub(super) fn compare(&self, findings: &mut Findings) {
         if self.args.len() != self.parameters.len() {
+            // From the missing one on, each parameter would be compared with the wrong argument.
             findings.errors.push(self.count());
             return;
         }

@@ -71,6 +71,7 @@ impl Influences {
         space: &Space,
         binder: &Binder,
     ) -> Vec<Bound> {
+        // A fixed seed draws the same configurations each time, and the answers on them are cached.
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let default = space.default_config();
         let mut configs = vec![default.clone()];

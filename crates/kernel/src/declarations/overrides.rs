@@ -221,6 +221,7 @@ impl Walk<'_> {
             }
         }
         self.code(index, from..file.code.len());
+        // An `#if` without its `#endif` must not reach into the including file.
         self.open.truncate(outside);
     }
 
@@ -333,6 +334,8 @@ impl Walk<'_> {
         }
         let after = match active {
             Some(true) => Some(defines),
+            // Under an unknown condition the state stays known only if the directive would not
+            // change it.
             _ if before == Some(defines) => before,
             _ => None,
         };

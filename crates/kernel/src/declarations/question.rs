@@ -127,6 +127,7 @@ pub(super) fn signature(answer: &[ProbedKernel], index: usize) -> Option<Vec<Par
 /// no such member.
 pub(super) fn member(answer: &[ProbedKernel], index: usize) -> Option<Option<(u64, u64)>> {
     let value = number(instance(answer, "tuner_member", index)?.first()?)?;
+    // The query answers offset · 2^20 + size, and all bits set where the member is missing.
     Some((value != u64::MAX).then_some((value >> 20, value & 0xf_ffff)))
 }
 
