@@ -295,6 +295,8 @@ impl Binder {
         }
         macros.extend(self.sizes.iter().cloned());
         let mut bound = assemble(spec, macros, &mut self.parts.iter().zip(values))?;
+        // Options and entries may name every size, but only sizes that are macros reach the
+        // template.
         let sizes = bound
             .macros
             .split_off(spec.parameters.len() + spec.derived.len());
@@ -328,6 +330,7 @@ fn assemble(
     for each in &spec.launches {
         launches.extend(launch(each, &macros, rest)?);
     }
+    // A wrong tensor map matters only where a launch takes it: `when` may leave its launch out.
     let mut taken = launches.iter().flat_map(|launch| &launch.arguments);
     if let Some(fault) = taken.find_map(|index| faults.get(*index).cloned().flatten()) {
         return Err(fault);

@@ -58,6 +58,7 @@ impl Group<'_> {
         let splits_before = splits(self.terms, &known, &earlier);
         let mut inputs = before.to_vec();
         inputs.push(self.inputs[var as usize]);
+        // A phase for each constraint: a choice that fails one skips the steps of the rest.
         let mut phases: Vec<&[TermId]> = closing.chunks(1).collect();
         phases.push(&slots);
         let program = Program::compile(self.terms, &phases, &inputs, &splits_before);
@@ -183,6 +184,7 @@ impl Layer {
             done = *end;
             if phase < self.closing {
                 let value = &registers[self.program.outputs[phase] as usize];
+                // A cleared slot stands for constraints that hold for every completion.
                 if !matches!(value, Val::Unset) && value.truth() != Some(true) {
                     return false;
                 }

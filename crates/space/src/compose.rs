@@ -32,6 +32,7 @@ pub(super) fn argument(
         (Fill::Boxes { min, max, .. }, _) => Fill::Boxes {
             min,
             max,
+            // The last extent holds both corners of a box.
             axes: shape.last().copied().unwrap_or(4) / 2,
         },
         (fill, _) => fill,
@@ -110,6 +111,8 @@ fn passed(
             },
             PieceValue::TensorMap(map) => {
                 passed.tensor_map = true;
+                // All are taken at once: after an error half-way, the other arguments would read
+                // the rest.
                 let values: Vec<_> = rest.take(map.expressions().count()).collect();
                 match tensor_map::encoded(&argument.name, map, &mut values.into_iter()) {
                     Ok(encoded) => bytes = encoded,

@@ -307,6 +307,7 @@ fn finish(
         members.sort_unstable();
         groups.push(members);
     }
+    // An empty group makes the product 0, although that of the others may overflow.
     if diagrams.iter().any(|diagram| diagram.count() == 0) {
         count = 0;
     } else {
@@ -363,6 +364,7 @@ fn content_hash(
     let mut parts: Vec<String> = Vec::new();
     for parameter in parameters {
         parts.push(format!("parameter {}", parameter.name));
+        // `Debug` tells the number 1 from 1.0 and from the text "1".
         parts.extend(parameter.values.iter().map(|value| format!("{value:?}")));
     }
     for (name, expr) in &environment.derived {

@@ -105,6 +105,7 @@ impl Diagnostics {
             .map(str::len)
             .sum();
         let mut at = (start + error.column().saturating_sub(1)).min(source.len());
+        // `serde_json` counts columns in bytes, so one may lie inside a character.
         while !source.is_char_boundary(at) {
             at -= 1;
         }
@@ -203,6 +204,7 @@ fn excerpt(
         .chars()
         .skip(skipped)
         .take(WIDTH)
+        // A control character would move the cursor, and the caret below would miss its place.
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
     let before = column - 1 - skipped;

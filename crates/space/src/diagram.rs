@@ -58,6 +58,7 @@ impl Reducer {
         Self {
             diagram: Diagram {
                 vars,
+                // The terminal has no edges and one completion, the empty one.
                 first: vec![0, 0],
                 counts: vec![1],
                 ..Diagram::default()

@@ -116,6 +116,7 @@ impl Builder<'_> {
             value.is_some_and(|truth| truth != Some(true))
         };
         if constants.iter().any(never) {
+            // A constraint without parameters is in no group; an empty diagram makes the count 0.
             diagrams.push(Reducer::new(Vec::new()).finish(None));
         }
         Ok(diagrams)
@@ -126,6 +127,8 @@ impl Builder<'_> {
         let mut open = vec![root];
         while let Some(id) = open.pop() {
             match self.resolved.terms.term(id) {
+                // Operands of `and` may share no parameters, and then belong to separate, smaller
+                // groups.
                 Term::Op(Op::And, args) => open.extend(args),
                 _ => conjuncts.push(id),
             }

@@ -253,6 +253,7 @@ fn compare(yes: bool, no: bool, a: &Abs, b: &Abs) -> Abs {
 /// Returns the extremes of a function that is monotone in each argument.
 fn corners(a: Abs, b: Abs, f: impl Fn(f64, f64) -> f64) -> Abs {
     let all = [f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)];
+    // An unbounded operand gives NaN at a corner: ∞ · 0 and ∞ / ∞.
     if all.iter().any(|corner| corner.is_nan()) {
         return Abs::ANY;
     }
@@ -263,6 +264,7 @@ fn corners(a: Abs, b: Abs, f: impl Fn(f64, f64) -> f64) -> Abs {
 }
 
 fn quotient(op: Op, a: Abs, b: Abs) -> Abs {
+    // The divisor may be 0, which is a fault, and next to 0 the quotient has no bound.
     if b.lo <= 0.0 && b.hi >= 0.0 {
         return Abs::ANY;
     }
@@ -280,11 +282,13 @@ fn quotient(op: Op, a: Abs, b: Abs) -> Abs {
 
 fn remainder(a: Abs, b: Abs) -> Abs {
     if b.lo > 0.0 {
+        // A dividend below every divisor is its own remainder.
         if a.lo >= 0.0 && a.hi < b.lo {
             return Abs::range(a.lo, a.hi);
         }
         Abs::range(0.0, b.hi)
     } else if b.hi < 0.0 {
+        // Python's remainder has the sign of the divisor.
         Abs::range(b.lo, 0.0)
     } else {
         Abs::ANY

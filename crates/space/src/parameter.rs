@@ -51,6 +51,7 @@ impl Parameter {
 }
 
 fn is_ordered(values: &[Value]) -> bool {
+    // As numbers booleans would be 0 and 1, but a step up from `false` has no meaning.
     if values.iter().any(|value| matches!(value, Value::Bool(_))) {
         return false;
     }

@@ -199,6 +199,7 @@ impl Space {
             return None;
         }
         let mut choices = self.blank();
+        // `index_of` makes the last diagram the lowest digit.
         for diagram in self.0.diagrams.iter().rev() {
             let count = diagram.count();
             diagram.write(index % count, &mut choices);

@@ -55,6 +55,7 @@ pub(super) fn encoded(name: &str, map: &MapText, rest: Rest<'_, '_>) -> Result<V
         values.reverse();
         Ok(values)
     };
+    // Values are read in the order of `MapText::expressions`.
     let (sizes, given) = (list(&map.shape)?, list(&map.strides)?);
     let (boxes, steps) = (list(&map.boxes)?, list(&map.steps)?);
     let (lower, upper) = (corner(&map.lower, rest)?, corner(&map.upper, rest)?);
@@ -72,10 +73,12 @@ pub(super) fn encoded(name: &str, map: &MapText, rest: Rest<'_, '_>) -> Result<V
     let small = |values: Vec<u64>| {
         values
             .into_iter()
+            // Boxes have at most 256 elements and steps are at most 8: `check` refuses the bound.
             .map(|value| u32::try_from(value).unwrap_or(u32::MAX))
     };
     let found = TensorMap {
         element: map.element,
+        // The launch writes the buffer's address; 0 passes the check of its alignment.
         address: 0,
         strides: strides
             .into_iter()

@@ -21,6 +21,8 @@ pub(super) fn launch(
     };
     if !happens {
         let cluster = launch.cluster.as_ref().map_or(0, |cluster| cluster.len());
+        // Values come in the order of the expressions: those of an omitted launch must be consumed
+        // too.
         let unused = launch.grid.len() + launch.block.len() + cluster + 1;
         for _ in 0..unused {
             taken(rest)?;

@@ -89,6 +89,7 @@ fn number(text: &str, at: usize) -> Result<(Token<'_>, usize), ExprError> {
                 .checked_sub(1)
                 .and_then(|at| bytes.get(at))
                 .is_some_and(|last| matches!(last, b'e' | b'E'))
+            // In a hexadecimal number `e` is a digit: `0x1e+5` is a sum.
             && !rest.starts_with("0x")
             && !rest.starts_with("0X")
             && bytes.get(length + 1).is_some_and(u8::is_ascii_digit);
@@ -113,6 +114,7 @@ fn number(text: &str, at: usize) -> Result<(Token<'_>, usize), ExprError> {
     let value = if let Some(radix) = radix {
         whole(&digits[2..], radix)
     } else if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        // Python refuses a leading zero, which C reads as octal.
         if digits.len() > 1 && digits.starts_with('0') && digits.bytes().any(|byte| byte != b'0') {
             return Err(bad(format!("`{written}` begins with a zero"))
                 .help("leave the leading zeros out, or write 0o… for an octal number"));

@@ -36,6 +36,7 @@ pub(super) fn binary_int(op: Op, a: i128, b: i128) -> Val {
         Op::BitOr => Val::Int(a | b),
         Op::BitXor => Val::Int(a ^ b),
         Op::Shl | Op::Shr if b < 0 => Val::Fault(Fault::Domain(op.name())),
+        // Zero stays zero, also for a shift that is too large below.
         Op::Shl if a == 0 => Val::Int(0),
         Op::Shl => whole(
             u32::try_from(b)
@@ -43,6 +44,7 @@ pub(super) fn binary_int(op: Op, a: i128, b: i128) -> Val {
                 .filter(|shift| *shift < 127)
                 .and_then(|shift| a.checked_mul(1_i128 << shift)),
         ),
+        // A shift by 128 or more panics in Rust; 127 leaves 0 or -1, as Python has it.
         Op::Shr => Val::Int(a >> u32::try_from(b).unwrap_or(127).min(127)),
         Op::Round => round_int(a, b),
         _ => Val::Fault(Fault::Type(op.name())),
@@ -68,6 +70,7 @@ fn ceil_div(a: i128, b: i128) -> Option<i128> {
 /// Computes the remainder with the sign of the divisor.
 fn modulo(a: i128, b: i128) -> i128 {
     let rest = match narrow(a, b) {
+        // `MIN % -1` overflows in the machine, though the remainder is 0.
         Some((x, y)) => i128::from(x.wrapping_rem(y)),
         None => a.wrapping_rem(b),
     };
@@ -208,6 +211,7 @@ fn divmod_float(a: f64, b: f64) -> (f64, f64) {
         0.0_f64.copysign(a / b)
     } else {
         let floor = quotient.floor();
+        // As in CPython: the division may round to just below a whole number.
         if quotient - floor > 0.5 {
             floor + 1.0
         } else {
@@ -234,6 +238,7 @@ fn round_digits(value: f64, digits: f64) -> Val {
 }
 
 fn to_whole(value: f64) -> Val {
+    // Just below 2^127, from where on the cast would saturate.
     if value.is_finite() && value.abs() < 1.7e38 {
         Val::Int(value as i128)
     } else {

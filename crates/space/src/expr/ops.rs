@@ -40,6 +40,7 @@ pub(crate) fn apply(op: Op, args: &[&Val]) -> Val {
         return Val::Unset;
     }
     match op {
+        // `and`, `or` and `if` may not reach the operand that is a fault.
         Op::And => return junction(args, false),
         Op::Or => return junction(args, true),
         Op::If => {

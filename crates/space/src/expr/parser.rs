@@ -419,6 +419,7 @@ impl<'t> Parser<'t> {
             }
             _ => self.advance(),
         }
+        // Rules of Kernel Tuner files are Python source that calls functions by their modules.
         if matches!(name, "math" | "np" | "numpy") && self.take(".") {
             let at = self.span();
             return match *self.peek() {

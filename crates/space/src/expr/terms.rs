@@ -270,6 +270,7 @@ impl Terms {
     pub(crate) fn op(&mut self, op: Op, mut args: Vec<TermId>) -> TermId {
         let whole = args.iter().all(|arg| self.kind(*arg) == Kind::Int);
         match op {
+            // As a sum its operands merge with others, and `flatten` can group the chosen ones.
             Op::Sub if whole => {
                 let minus = self.value(Val::Int(-1));
                 let negated = self.op(Op::Mul, vec![minus, args[1]]);
@@ -337,6 +338,7 @@ impl Terms {
         let mut parts = Vec::new();
         for (at, arg) in args.iter().enumerate() {
             match self.constant(*arg).map(Val::truth) {
+                // The last operand is the result where no other decides, so it stays.
                 Some(Some(truth)) if truth != stop && at + 1 < args.len() => {}
                 Some(_) => {
                     parts.push(*arg);

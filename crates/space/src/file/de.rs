@@ -231,6 +231,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor: V,
     ) -> Result<V::Value, Diagnostic> {
         match &self.node.kind {
+            // The derived reader of `Spanned` takes its two fields, value and place, as a sequence.
             _ if name == SPANNED => visitor.visit_seq(SpannedAccess {
                 reader: self,
                 is_read: false,

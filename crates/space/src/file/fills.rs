@@ -204,6 +204,7 @@ impl Checker<'_> {
         match (&csr.offsets, &csr.rows, &csr.columns) {
             (Some(entries), None, None) => {
                 let entries = self.formula(entries.clone())?;
+                // The number depends on the problem, so it is set where a configuration is bound.
                 Some((Fill::CsrOffsets { entries: 0 }, vec![entries]))
             }
             (None, Some(rows), Some(columns)) => {

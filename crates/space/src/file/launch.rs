@@ -48,6 +48,7 @@ impl Checker<'_> {
             }
         }
         let written = arguments.iter().any(|argument| argument.role.is_compared());
+        // With other errors the output may be among the arguments that could not be read.
         if compared && !written && self.errors.is_empty() {
             self.error(
                 "no argument has the role output",
@@ -244,6 +245,7 @@ impl Checker<'_> {
         };
         self.entry(&text.entry);
         self.places.launches.push(text.entry.at.clone());
+        // No `?` before the last expression: one reading reports the errors of all.
         let when = text.when.map(|when| self.formula(when));
         let grid = self.extents(text.grid);
         let block = self.extents(text.block);

@@ -215,6 +215,7 @@ fn wrong_lengths(name: &str, map: &MapText, im2col: bool) -> Option<(String, &'s
 
 /// Builds the argument: the encoded map, and the address in it.
 fn argument(name: String, map: MapText, of: usize) -> Argument {
+    // `Argument::tensor_map` recognises a map by these two pieces in this order.
     let pieces = vec![
         Piece {
             offset: 0,

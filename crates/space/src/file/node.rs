@@ -111,6 +111,7 @@ fn closed(span: Range<usize>, last: Option<&Node>, source: &str) -> u32 {
     let bracket = match open.as_bytes().first() {
         Some(b'[') => ']',
         Some(b'{') => '}',
+        // An alias ends with its name: its elements stand elsewhere in the file.
         Some(b'*') => return span.end as u32,
         _ => '\0',
     };
@@ -143,14 +144,17 @@ pub(super) fn read(source: &str) -> Result<Node, Diagnostic> {
 fn options() -> serde_yaml::Options {
     let mut budget = Budget::default();
     budget.max_depth = MAX_DEPTH;
+    // The default of a million events would refuse long lists of values.
     budget.max_events = usize::MAX;
     budget.max_nodes = usize::MAX;
     budget.max_total_scalar_bytes = usize::MAX;
     let mut options = serde_yaml::Options::default();
     options.budget = Some(budget);
     options.alias_limits.max_total_replayed_events = MAX_REPEATED;
+    // `settle` reports duplicates with their place, and the readers refuse `<<` as an unknown key.
     options.duplicate_keys = DuplicateKeyPolicy::PassThrough;
     options.merge_keys = MergeKeyPolicy::AsOrdinary;
+    // In YAML 1.1 `no` and `on` are booleans; in the core schema of 1.2 they are text.
     options.strict_booleans = true;
     options.reject_unsupported_tags = true;
     options.underscored_numbers_as_strings = true;

@@ -244,6 +244,7 @@ impl<'n> Sections<'n> {
         let Some(node) = self.entries.iter().find(|(key, _)| is_key(key, "version")) else {
             return;
         };
+        // Any other value is an error of type, which reading the key reports.
         if let Kind::Int(version) = node.1.kind
             && version >= 0
             && version != 1

@@ -55,6 +55,7 @@ fn alignment(element: Element, lanes: u32) -> u64 {
     let size = element.size() as u64;
     match lanes {
         2 | 4 => (size * u64::from(lanes)).min(16),
+        // CUDA aligns three lanes like one: `float3` has 12 bytes, of alignment 4.
         _ => size,
     }
 }
@@ -166,6 +167,8 @@ impl Checker<'_> {
                 fill,
             });
         }
+        // As in C++ a struct ends at a multiple of its alignment, so that arrays of it stay
+        // aligned.
         record.size = record.size.next_multiple_of(largest);
         if record.fields.is_empty() && sound {
             let help = "write them in the order of the struct: `type: { x: f32, n: i32 }`";
