@@ -290,6 +290,8 @@ fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
     for tunable in here {
         match &tunable.definition {
             Definition::Macro => {
+                // The search space defines the name; a second definition would replace the chosen
+                // value.
                 return Some(format!("#ifndef {}\n{text}\n#endif\n", tunable.name));
             }
             Definition::Constant => return None,
@@ -297,6 +299,7 @@ fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
                 let start = range.start.checked_sub(item.at.start)?;
                 let end = range.end.checked_sub(item.at.start)?;
                 let old = text.get(start..end)?;
+                // Line breaks stay, so that the compiler's messages after it name the right lines.
                 let blank: String = old
                     .chars()
                     .map(|c| if c == '\n' { '\n' } else { ' ' })
@@ -396,6 +399,7 @@ const TILE_VALUES: Range<i64> = 1..1025;
 /// Reports whether a constant of this name and value looks like a tile size.
 pub(crate) fn looks_like_tiling(name: &str, value: i64) -> bool {
     let upper = name.to_uppercase();
+    // Two letters occur inside other words, so they must be a whole part of the name.
     let short = |word: &str| word.len() == 2;
     let named = TILING.iter().any(|word| {
         if short(word) {
@@ -406,6 +410,7 @@ pub(crate) fn looks_like_tiling(name: &str, value: i64) -> bool {
             upper.contains(word)
         }
     });
+    // A warp has 32 lanes on every device, and a number of blocks is no extent of one.
     let fixed =
         upper.contains("WARP_SIZE") || upper.contains("WARPSIZE") || upper.contains("NUM_BLOCKS");
     named && !fixed && TILE_VALUES.contains(&value) && value & (value - 1) == 0

@@ -128,6 +128,7 @@ impl std::fmt::Display for Expr {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Number(value) => write!(f, "{value}"),
+            // `Display` writes a large whole value without a point, which would be an integer.
             Self::Real(value) => write!(f, "{value:?}"),
             Self::Name(name) => f.write_str(name),
             Self::Binary(operator, left, right) => {
@@ -187,6 +188,7 @@ fn divided(left: Expr, right: Expr) -> Expr {
             let at = rest
                 .iter()
                 .position(|(sign, term)| *sign == 1 && *term == right);
+            // Without another term it is `(b - 1) // b`, which is 0 and rounds nothing up.
             match at.filter(|_| constant == -1 && rest.len() > 1) {
                 Some(at) => {
                     rest.remove(at);
@@ -200,6 +202,7 @@ fn divided(left: Expr, right: Expr) -> Expr {
         return plain(left, right);
     }
     let mut terms = rest.into_iter();
+    // An expression has no unary minus for a first term that is subtracted.
     let Some((1, first)) = terms.next() else {
         return plain(left, right);
     };

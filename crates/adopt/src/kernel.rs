@@ -49,6 +49,7 @@ pub(crate) fn parameters(source: &Source, node: Node<'_>) -> Vec<Parameter> {
             .unwrap_or_default();
         let ty = match (name, declarator) {
             ("", _) | (_, None) => whole.to_owned(),
+            // The last occurrence: the type may contain the name too, as in `data_t *data`.
             (name, Some(_)) => match whole.rfind(name) {
                 Some(at) => format!("{}{}", &whole[..at], &whole[at + name.len()..]),
                 None => whole.to_owned(),
@@ -92,6 +93,7 @@ pub(crate) fn template_parameters(source: &Source, node: Node<'_>) -> Vec<Templa
 /// Reports whether a type is a pointer or array, and whether its target is const.
 pub(crate) fn pointer(ty: &str) -> (bool, bool) {
     let is_pointer = ty.contains('*') || ty.contains('[');
+    // Only a `const` before the `*` protects the target: `T *const p` may be written through.
     let before = ty.split(['*', '[']).next().unwrap_or_default();
     (is_pointer, tree::words(before).contains(&"const"))
 }
@@ -204,6 +206,7 @@ impl<'u> Access<'u> {
                 if node.kind() == "init_declarator"
                     && let Some(declarator) = node.child_by_field_name("declarator")
                     && let Some(value) = node.child_by_field_name("value")
+                    // `T x = p[i]` copies an element; `x` is no pointer to the buffer.
                     && !matches!(value.kind(), "subscript_expression")
                     && let Some(base) = self.base(value)
                     && (declarator.kind().contains("pointer")
@@ -423,6 +426,7 @@ impl<'u> Access<'u> {
                 found.1 |= (is_pointer || reference) && !constant;
             }
         }
+        // An `inout` too many costs a comparison; a missed write would leave a result unchecked.
         if known { found } else { (true, true) }
     }
 }

@@ -338,6 +338,8 @@ fn decide<'c>(
             number: Some(number),
             used: observed.variables(),
         };
+        // The source's arguments come first: as parameters they can vary, the instance's are
+        // numbers.
         for by_instance in [false, true] {
             let settings = &Settings {
                 entry: match by_instance {
@@ -376,6 +378,7 @@ fn adopt_captured(
 ) -> Result<Adopted, AdoptError> {
     let (mut plan, facts) = decide(settings, unit, item, observed)?;
     let made = template::make(settings, unit, item, &plan, compiler)?;
+    // `finish` replaces extents by guesses where the source's sizes give none; the captures did.
     let launch = (plan.grid.clone(), plan.block.clone(), plan.shared.clone());
     plan.finish(unit, item, &made)?;
     (plan.grid, plan.block, plan.shared) = launch;

@@ -97,6 +97,7 @@ impl Launching {
             let before = text.len();
             let mut changed = false;
             for (name, each) in &self.0 {
+                // From the last one: a replacement moves everything behind it.
                 for call in calls(&text, name).into_iter().rev() {
                     if text.len() > MAX_TEXT {
                         return text;

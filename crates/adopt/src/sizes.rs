@@ -346,6 +346,7 @@ fn smaller(
     let first = most(true) > most(false);
     [first, !first].into_iter().find_map(|of_blocks| {
         let least = if of_blocks { LEAST_BLOCKS } else { LEAST };
+        // The largest bound that helps is taken, so that sizes shrink no more than needed.
         let bounds = (0..62).rev().map(|power| 1_i64 << power);
         let mut trials = bounds
             .filter(|bound| (least..most(of_blocks)).contains(bound))
@@ -381,6 +382,7 @@ pub(crate) fn ragged(plan: &Plan, small: &BTreeMap<String, i64>) -> Option<BTree
             && *size > 2
             && *size % 2 == 0
         {
+            // An odd size is a multiple of no even tile.
             *size -= 1;
         }
     }

@@ -99,6 +99,7 @@ fn is_compiled(compiler: &Compiler, source: &Source, plan: &Plan) -> Result<bool
     }
     Ok(match compiler.probe(source, "")? {
         Probe::Kernels(all) => all.iter().any(|each| each.name.contains(&plan.kernel)),
+        // Only a compile that succeeds without the kernel proves that a condition excludes it.
         Probe::Refused { .. } | Probe::GaveUp { .. } => true,
     })
 }
@@ -338,6 +339,7 @@ fn wrong<'l>(
             let item = unit.item(*at);
             let source = unit.file(item.file);
             let lines = source.line(item.at.start)..=source.line(item.at.end);
+            // `#line` in the template makes the compiler name the original's files and lines.
             *at != kernel && source.shown == file && lines.contains(&line)
         })
     })

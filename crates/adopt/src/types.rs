@@ -116,6 +116,7 @@ pub(crate) fn number(ty: &str) -> Option<Number> {
 
 /// Returns the bytes of a number or vector; `None` for other types.
 pub(crate) fn bytes_of(ty: &str) -> Option<i64> {
+    // `number` looks through a pointer or an array to the element, whose size is another.
     let made = ty.contains(['*', '[', '(']);
     Some(number(ty).filter(|_| !made)?.bytes())
 }
@@ -217,6 +218,8 @@ fn aliases<'u>(unit: &'u Unit, name: &'u str) -> impl Iterator<Item = String> + 
             _ => return None,
         };
         let text = source.node_text(ty).trim();
+        // `typedef struct { … } S;` defines the type itself, and `using T = ns::T;` leads back to
+        // T.
         (!text.contains('{') && last(text) != name).then(|| text.to_owned())
     })
 }

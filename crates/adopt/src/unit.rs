@@ -398,6 +398,7 @@ impl Reader<'_> {
                 .into_iter()
                 .map(str::to_owned),
         );
+        // Macros in the conditions around an item must come into the template with it.
         for each in around {
             if let Around::Condition(branch) = each {
                 all.extend(words(&branch.opening).into_iter().map(str::to_owned));
@@ -423,6 +424,7 @@ fn in_project(here: &Path, spelled: &str) -> Option<PathBuf> {
     above.into_iter().find_map(|above| {
         let entries = std::fs::read_dir(above).ok()?.take(MAX_FOLDERS);
         let mut folders: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
+        // The file system's order is arbitrary, and the first match must be the same everywhere.
         folders.sort();
         let mut paths = folders.into_iter().map(|folder| folder.join(spelled));
         paths.find(|path| path.is_file())

@@ -98,6 +98,7 @@ pub(crate) fn enlarged(space: &str, times: &BTreeMap<String, i64>) -> Option<Str
         );
         *line = format!("{head}shape: [\"{extent} * {times}\"]{tail}");
     }
+    // `lines` has dropped the line break at the end.
     lines.push(String::new());
     Some(lines.join("\n"))
 }

@@ -65,6 +65,7 @@ pub(super) fn describe(
             kept.push(argument);
         }
     }
+    // After the buffers: addresses in a struct are written as the names that these have got.
     for argument in kept.iter_mut().filter(|it| it.role == Role::Scalar) {
         work.scalar(argument)?;
         passed.extend(argument.parameter.map(|at| (at, argument.name.clone())));
@@ -167,6 +168,7 @@ impl<'c> Work<'_, 'c> {
             self.data.values.push((argument.name.clone(), path));
         }
         for (problem, window) in problems.all.iter().zip(&windows) {
+            // The next address may cut the last element off, and a fill must be whole elements.
             let part = window.bytes.start..window.bytes.start + count(window) * element;
             if used && argument.role.is_filled() {
                 let hash = window.buffer.before.as_deref();
@@ -174,6 +176,8 @@ impl<'c> Work<'_, 'c> {
             }
             if argument.role.is_compared() {
                 let buffer = window.buffer;
+                // A capture has contents after the launch only where it wrote; otherwise they
+                // stayed.
                 let hash = buffer.after.as_deref().or(buffer.before.as_deref());
                 self.store(problem, &argument.name, "expected.bin", hash, &part)?;
             }

@@ -28,6 +28,7 @@ pub(crate) fn infer(names: &[Names], numbers: &[i64], divisors: &[i64]) -> Optio
     if let Some(found) = products.iter().find(|expr| holds(expr)) {
         return Some(found.clone());
     }
+    // Several divisors may fit a few launches; an extent of the block is the likeliest.
     let mut constants: Vec<i64> = divisors.iter().copied().filter(|it| *it > 1).collect();
     let powers = (1..=16).map(|power| 1_i64 << power);
     constants.extend(powers.filter(|power| *power <= MAX_DIVISOR));

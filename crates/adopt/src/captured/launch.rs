@@ -319,6 +319,8 @@ fn is_called(parameter: &ProposedParameter, name: &str) -> bool {
 fn propose_block(plan: &mut Plan, unit: &Unit, item: usize) {
     let reached = cut::reach(unit, item, &BTreeSet::new());
     let has = |word: &str| reached.iter().any(|at| unit.item(*at).words.contains(word));
+    // Without `blockDim` the kernel knows its block's size as a number, and so do the extents of
+    // shared arrays and launch bounds: another block would be wrong.
     if !has("blockDim") || has("__shared__") || has("__launch_bounds__") || plan.shared.is_some() {
         return;
     }
@@ -351,6 +353,7 @@ fn propose_block(plan: &mut Plan, unit: &Unit, item: usize) {
         if extent < 2 {
             continue;
         }
+        // A flat block of less than a warp would leave lanes idle.
         let least = if flat { 32 } else { 4 };
         let powers = (0..=10).map(|power| 1_i64 << power);
         let mut values: Vec<i64> = powers.filter(|value| *value >= least).collect();

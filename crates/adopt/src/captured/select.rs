@@ -186,6 +186,7 @@ fn check_version(
     let Some(place) = &launch.source else {
         return Ok(());
     };
+    // The program may have been built in another folder, so only the files' names can agree.
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let help = format!(
         "build the program from this file and capture it again: tuner exec --capture DIR -- {}",

@@ -75,6 +75,7 @@ fn field(name: &str, ty: &str) -> Option<(Part, u64)> {
         }
     };
     let bytes = element.map_or(ADDRESS_BYTES, |it| it.size() as u64);
+    // CUDA aligns vectors of three like one lane, others to their size, at most 16 bytes.
     let align = if lanes == 3 { bytes } else { bytes * lanes };
     let part = Part {
         name: name.to_owned(),
@@ -143,6 +144,8 @@ fn number(element: Element, bytes: &[u8]) -> Option<String> {
     let value = element.decode(bytes);
     match element {
         _ if !value.is_finite() => None,
+        // As `f32` the text has the fewest digits that give the value again; as `f64` 0.1 would be
+        // 0.10000000149011612.
         Element::F32 => Some((value as f32).to_string()),
         _ => Some(value.to_string()),
     }

@@ -23,6 +23,7 @@ pub(crate) fn write(
         text.push_str(one);
         text.push('\n');
     };
+    // A line break in a file's name would end the comment, and the rest would be read as YAML.
     line(&format!(
         "# Adopted from {} by `tuner adopt --captured`; data and results are the program's own:",
         tuner_core::escape::line(&format_position(unit, item))

@@ -121,6 +121,7 @@ impl<'u> Host<'u> {
     /// Records that a local name is a size or a parameter, and propagates it to the callers.
     pub(crate) fn bind(&mut self, scope: Scope<'u>, name: &str, meaning: &str) {
         let (mut scope, mut name) = (scope, name.to_owned());
+        // Functions that call each other would pass the name on without end.
         for _ in 0..MAX_DEPTH {
             self.bound
                 .entry(Self::key(scope, &name))
@@ -225,6 +226,7 @@ fn allocated<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>
             && base_name(source.node_text(callee)).starts_with("cudaMalloc")
             && let Some(arguments) = node.child_by_field_name("arguments")
             && let [target, bytes, ..] = named(arguments).as_slice()
+            // In `(void **)&name` the name comes after the words of the cast.
             && tree::words(source.node_text(*target)).last() == Some(&name)
         {
             found = Some(*bytes);

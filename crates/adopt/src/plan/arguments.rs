@@ -27,6 +27,7 @@ impl Plan {
             if !matches!(node.kind(), "identifier" | "field_expression") {
                 continue;
             }
+            // On `host` itself the translation would record a size before it is known to be needed.
             let mut trial = host.trial();
             let meaning = trial.express(scope, node, 0);
             // A parameter or an expression over names has a value already.
@@ -71,6 +72,7 @@ impl Plan {
                 argument.multiplier = multipliers.get(&parameter.name).copied().unwrap_or(1);
                 argument.role = roles.get(&parameter.name).copied().unwrap_or(Role::Input);
                 argument.zeroed = given.is_some_and(|(node, scope)| host.zeroes(scope, node));
+                // The kernel may add to what the host cleared; an output would begin as NaN.
                 if argument.zeroed && argument.role == Role::Output {
                     argument.role = Role::Inout;
                 }

@@ -32,6 +32,7 @@ impl Plan {
                 ),
                 Some(_) => continue,
             };
+            // Named twice, as in `dim3 block(n, n)`, its square must stay within the limit.
             let most = if times > 1 {
                 MAX_BLOCK.isqrt()
             } else {
@@ -43,6 +44,7 @@ impl Plan {
             }
             let upper = name.to_uppercase();
             let used = |item: &crate::unit::Item| item.words.contains(&upper);
+            // The search space defines it as a macro, which would replace other uses of the name.
             let proposed = if known.unit.items.iter().any(used) {
                 format!("TUNE_{upper}")
             } else {
@@ -56,6 +58,7 @@ impl Plan {
                 continue;
             }
             host.bind(scope, &name, &proposed);
+            // Less than a warp would leave lanes idle.
             let least = if value >= 32 && times == 1 { 32 } else { 1 };
             let values = neighbours(value)
                 .into_iter()

@@ -212,6 +212,8 @@ impl Plan {
             Some(entry) => plan.entry = entry.to_owned(),
             None => plan.name_entry(&known, &mut host),
         }
+        // The first meaning of a host name stays: the block's extents become parameters before the
+        // rest becomes sizes.
         plan.block_of_host(&known, &mut host);
         plan.scalars(&known, &mut host);
         plan.extents(&known, item, &mut host);
@@ -323,6 +325,7 @@ impl Plan {
             pointed.extend(compose(argument, &described, &mut self.sizes));
             argument.ty = described.yaml;
         }
+        // A search space points only to buffers that are declared before.
         pointed.append(&mut self.arguments);
         self.arguments = pointed;
         super::sizes::shapes(self, unit);
@@ -384,6 +387,7 @@ pub(crate) fn defaults(plan: &Plan) -> BTreeMap<String, i64> {
         .iter()
         .map(|each| (each.name.clone(), each.default));
     let device = [
+        // Extents may name these and need some value here: that of an H100.
         ("DEVICE_SM_COUNT", 132),
         ("DEVICE_MAX_THREADS", 1024),
         ("DEVICE_SHARED_BYTES", 232_448),

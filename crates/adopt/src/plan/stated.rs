@@ -92,6 +92,7 @@ fn assignments(text: &str) -> Option<Vec<(&str, &str)>> {
     };
     let mut found = Vec::new();
     let mut rest = text.trim_end();
+    // From the last: a value may have spaces in it, and only the next name ends it.
     for (at, character) in outside(text)?.into_iter().rev() {
         if character == '=' && assigns(at) {
             let (head, value) = (rest.get(..at)?.trim_end(), rest.get(at + 1..)?);
@@ -109,6 +110,7 @@ fn elements(text: &str) -> Option<Vec<String>> {
         .strip_prefix('(')
         .and_then(|text| text.strip_suffix(')'));
     let text = inner
+        // `(a) * (b)` begins and ends with parentheses of different pairs.
         .filter(|inner| outside(inner).is_some())
         .unwrap_or(text);
     let commas = outside(text)?;
@@ -196,6 +198,7 @@ impl Plan {
             },
             shell(&shown(settings.file)),
             self.kernel,
+            // `--launch` is in the notation of C++, where `//` begins a comment.
             shell(&launch.replace("//", "/")),
         ));
     }
