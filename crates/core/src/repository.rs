@@ -93,6 +93,7 @@ fn find_contained(
 ) -> Result<(String, Vec<String>), gix::Error> {
     let repository = open(folder)?;
     let commit = repository
+        // An annotated tag is an object of its own; `^{commit}` leads to what it names.
         .rev_parse_single(&*format!("{name}^{{commit}}"))?
         .detach();
     known.retain(|known| {

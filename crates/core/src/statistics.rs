@@ -134,6 +134,7 @@ impl LogFactorials {
 
     /// Returns the probability that at least `need` of n draws succeed, each with probability `p`.
     fn at_least(&self, need: usize, p: f64) -> f64 {
+        // The logarithm of a miss would be -∞, and 0 misses times that is NaN.
         if p >= 1.0 {
             return 1.0;
         }

@@ -115,6 +115,8 @@ pub fn words_in_conditions(template: &Template, parameters: &[Parameter]) -> Vec
     let is_zero = |value: &&Value| match value {
         Value::Text(text) => {
             let digit = text.starts_with(|c: char| c.is_ascii_digit());
+            // In C++ `#if` knows `true` and `false`, and takes any other word without a definition
+            // as 0.
             let known = matches!(&**text, "true" | "false") || defined(text);
             !text.is_empty() && !digit && text.bytes().all(is_word) && !known
         }
@@ -132,6 +134,8 @@ pub fn words_in_conditions(template: &Template, parameters: &[Parameter]) -> Vec
             let tests = |words: Vec<String>| {
                 let at = words.iter().position(|word| *word == parameter.name);
                 at.is_some_and(|at| {
+                    // `defined NAME` asks for the name alone, which is defined whatever its value
+                    // is.
                     at == 0 || words.get(at - 1).is_none_or(|word| word != "defined")
                 })
             };
@@ -189,6 +193,7 @@ fn literal(text: &str) -> Option<f64> {
         "false" => return Some(0.0),
         _ => {}
     }
+    // C++14 separates digits by quotes: 1'000.
     let lower = text.to_ascii_lowercase().replace('\'', "");
     if let Some(digits) = lower.strip_prefix("0x") {
         let digits = digits.trim_end_matches(['u', 'l']);

@@ -304,6 +304,7 @@ async fn effects(
         .bind(board.problem_id)
         .bind(board.device_id)
         .bind(Text(board.timing))
+        // Every n-th identifier: a random order would make SQLite sort the whole board first.
         .bind(1 + count / EFFECT_SAMPLE)
         .fetch_all(connection)
         .await?;

@@ -99,6 +99,7 @@ impl Writer {
         let mut waiting = Vec::with_capacity(MAX_GROUP_TRIALS);
         let mut closing = None;
         let mut ticks = tokio::time::interval(WATCH_INTERVAL);
+        // After a long write the default would make up for all missed ticks at once.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while closing.is_none() {
             tokio::select! {
@@ -125,6 +126,8 @@ impl Writer {
                     },
                     Command::Close(reply) => closing = Some(reply),
                     Command::WriteRequest(request) => {
+                        // Results that were submitted before a request must be stored when it is
+                        // answered.
                         self.write(&mut group).await;
                         self.suspect |= !request(&mut self).await;
                     }
