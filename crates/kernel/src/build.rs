@@ -242,6 +242,7 @@ impl PlanBuilder {
         let source = render_bound(&self.kernel.template, &bound, &self.arch);
         let candidate = source.identity(&compiler.nvrtc().version());
         let spec = &self.kernel.spec;
+        // Code for another GPU would compile, and fail only at its launch.
         if let Some(why) = spec.explain_target(&source.arch, self.limits.cc) {
             let judgement = Judgement::new(Verdict::LaunchFailed, why.to_string());
             return unbuilt(Some(candidate), judgement);
@@ -293,6 +294,7 @@ impl PlanBuilder {
         let options: Vec<String> = bound
             .options
             .iter()
+            // Fast math would make the reference as inexact as the candidates that it judges.
             .filter(|option| !is_fast_math(option))
             .cloned()
             .collect();

@@ -184,6 +184,7 @@ impl Kernel {
 
     fn load_from(path: &Path, work: Option<&Path>) -> Result<Self, CatalogError> {
         let mut spec = parsed(path)?;
+        // Before any of them is read: messages quote what a file contains.
         confine::check_files(&spec, work)?;
         hash_data(&mut spec)?;
         let places = spec.places();

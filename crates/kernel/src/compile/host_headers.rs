@@ -238,6 +238,7 @@ pub(super) fn advice(log: &str) -> String {
                 "help: `std::{name}` is host code; take the functions that use it out of the \
                  template (`tuner adopt FILE.cu` does), or use what <cuda/std/…> has\n"
             ));
+        // NVRTC reports a wrong name expression as an error in this file of its own.
         } else if line.starts_with("__nv_name_map") {
             add(
                 "help: correct `entry` in the search space: a `__global__` function with its \

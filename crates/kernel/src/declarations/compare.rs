@@ -121,6 +121,8 @@ impl LaunchedKernel<'_> {
         let ty = &self.parameters[number].ty;
         let text = self
             .declared
+            // A macro in the list can give the compiler another number of parameters than the text
+            // has.
             .filter(|it| it.parameters.len() == self.parameters.len());
         let (spelled, place) = match text {
             Some(declared) => {
@@ -132,6 +134,7 @@ impl LaunchedKernel<'_> {
         };
         // Both forms are given only if a macro or a typedef is involved.
         let short = spelled.contains("unsigned");
+        // The compiler names `unsigned` in full, as `unsigned int`.
         let plain =
             |word: &str| matches!(word, "const" | "volatile" | "") || (word == "int" && short);
         let mut words = ty.split(|c: char| !(c.is_alphanumeric() || c == '_'));

@@ -172,6 +172,7 @@ fn tokens_of(code: &str, within: Range<usize>) -> Vec<Range<usize>> {
             while at < within.end && is_word(bytes[at]) {
                 at += 1;
             }
+        // With literals blanked, a backslash only joins two lines.
         } else if byte.is_ascii_whitespace() || byte == b'\\' {
             continue;
         }

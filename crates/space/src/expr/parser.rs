@@ -261,6 +261,7 @@ impl<'t> Parser<'t> {
         while let Some(op) = self.comparator()? {
             let right = self.binary(0)?;
             parts.push(self.op(op, vec![left, right]));
+            // One node for both comparisons: as in Python the middle operand is evaluated once.
             left = right;
         }
         if parts.is_empty() {
@@ -311,6 +312,7 @@ impl<'t> Parser<'t> {
                 return Ok(left);
             };
             self.advance();
+            // Operators of equal precedence associate to the left: `a - b - c` is `(a - b) - c`.
             let right = self.binary(binds + 1)?;
             left = self.op(op, vec![left, right]);
         }

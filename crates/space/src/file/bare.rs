@@ -321,6 +321,7 @@ impl Foreign<'_> {
     }
 
     fn rows(&self, cache: &Json, parameters: &[Parameter]) -> Result<Vec<Config>, Diagnostic> {
+        // Caches have many rows: a table finds a value without a search through the list.
         let places: Vec<HashMap<String, u32>> = parameters
             .iter()
             .map(|parameter| {
@@ -335,6 +336,7 @@ impl Foreign<'_> {
             let choice = |(parameter, places): (&Parameter, &HashMap<String, u32>)| {
                 let value: Value = serde_json::from_value(row[&parameter.name].clone()).ok()?;
                 let place = places.get(&value.to_string()).copied();
+                // `index_of` compares numbers by value, so that 1 also finds 1.0.
                 place.or_else(|| parameter.index_of(&value))
             };
             let choices: Option<Vec<u32>> = parameters.iter().zip(&places).map(choice).collect();
