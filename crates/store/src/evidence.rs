@@ -41,6 +41,7 @@ pub(super) async fn insert_evidence(
             values.add(evidence.reference.as_ref().map(ToString::to_string))?;
             values.add(evidence.reference_us)?;
             values.add(samples_text(&evidence.reference_ratios))?;
+            // Stored beside the ratios, which a rank of many rows would otherwise have to parse.
             values.add(median(&evidence.reference_ratios))?;
             values.add(interval.map(|[low, _]| low))?;
             values.add(interval.map(|[_, high]| high))?;

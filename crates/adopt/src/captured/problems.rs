@@ -55,6 +55,7 @@ pub(super) fn choose<'c>(plan: &Plan, facts: &Facts<'c>, observed: &Observed<'c>
         let extents = problem.launch.grid.iter().chain(&problem.launch.block);
         extents.fold(1_u64, |all, extent| all.saturating_mul((*extent).into()))
     };
+    // The first becomes the problem that is tuned, the others only check results.
     all.sort_by_key(|problem| std::cmp::Reverse(threads(problem)));
     let mut taken: BTreeSet<String> = BTreeSet::new();
     for problem in &mut all {

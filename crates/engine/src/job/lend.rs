@@ -97,6 +97,8 @@ impl Bench {
             ..Request::default()
         };
         let mut prepared = super::setup::replay(&request, &recording.path, None)?;
+        // `replay` has read the file anew, but only this recording was compared with the
+        // assignment.
         prepared.device = Device::Replay(Arc::new(ReplayEvaluator::new(Arc::clone(recording))));
         Ok(Self {
             device: Some(prepared),
@@ -258,6 +260,8 @@ impl Bench {
     fn place_files(&self, work: &mut Work) -> Result<(), LendError> {
         for fill in work.fills_mut() {
             let Fill::File(file) = fill else { continue };
+            // The path is of another machine and could name any file here: the content's hash
+            // decides.
             let here = file.hash.as_ref().and_then(|hash| self.files.get(hash));
             let here = here.ok_or_else(|| {
                 LendError::Here("the code names data that the run does not have".to_owned())

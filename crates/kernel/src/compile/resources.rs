@@ -138,6 +138,7 @@ pub(super) const ASSEMBLER: &str = "ptxas application ptx input, line ";
 /// Returns the source line of line `number` of a PTX text, from 1.
 fn source_line(ptx: &str, number: usize) -> Option<(&str, u32)> {
     let before: Vec<&str> = ptx.lines().take(number).collect();
+    // `.loc` holds for the instructions after it (PTX ISA, "Debugging Directives: .loc").
     let place = before.iter().rev().find_map(|line| {
         let mut words = line.trim().strip_prefix(".loc")?.split_whitespace();
         Some((words.next()?, words.next()?.parse().ok()?))

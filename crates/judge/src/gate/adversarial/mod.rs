@@ -364,6 +364,7 @@ impl<'a> Form<'a> {
     /// Draws an integer in `0..below`.
     fn chance(&self, stream: u64, index: u64, below: u64) -> u64 {
         let fill = Fill::Uniform { min: 0.0, max: 1.0 };
+        // Apart from the streams of `noise`, which have the numbers of the inputs.
         let share = fill.value(self.seed, stream.wrapping_add(1 << 32), index);
         ((share * below as f64) as u64).min(below.saturating_sub(1))
     }
@@ -372,6 +373,7 @@ impl<'a> Form<'a> {
 /// Integers of either sign that both types represent exactly and that rarely repeat.
 fn representable(index: u64, types: [Element; 2]) -> f64 {
     let limit = types
+        // A type of unit roundoff u holds all whole numbers up to 1/u; for integers u is 0.
         .map(|element| match element.unit_roundoff() {
             0.0 => 64.0,
             u => (1.0 / u).min(1024.0),
