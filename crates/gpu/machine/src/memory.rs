@@ -435,22 +435,20 @@ impl Memory<'_> {
         for lane in lanes(mask) {
             let mut value = [0; 4];
             if present >> lane & 1 == 1 {
-                // The low bits of the source address hold the number of valid bytes; zero means
-                // all.
-                let rest = from[lane] & u64::from(c.bytes - 1);
-                let count = if c.partial && rest != 0 {
-                    rest
-                } else {
-                    c.bytes.into()
+                // The low bits of the source address hold the number of bytes that are not copied.
+                let missing = match c.partial {
+                    true => from[lane] & u64::from(c.bytes - 1),
+                    false => 0,
                 };
-                let first = if c.partial {
-                    from[lane] - rest
-                } else {
-                    from[lane]
-                };
+                let (first, count) = (from[lane] - missing, u64::from(c.bytes) - missing);
                 for (n, word) in (0..).zip(value.iter_mut()).take(usize::from(c.bytes / 4)) {
                     if n * 4 + 4 <= count {
                         [*word, ..] = self.load_global(first + n * 4, 4)?;
+                        continue;
+                    }
+                    for byte in n * 4..count {
+                        let part = self.load_global(first + byte, 1)?[0];
+                        *word |= part << (8 * (byte % 4));
                     }
                 }
             }

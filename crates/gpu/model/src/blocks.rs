@@ -38,16 +38,20 @@ pub(super) fn trace_beginnings(
 
 /// Returns the block that issues the products of the pair of a block: that of the even rank in the cluster.
 pub(super) fn first_of_pair(module: &Module, launch: &Launch, block: u64) -> u64 {
-    let Some([a, b, _]) = module.cluster_of(launch).map(|shape| shape.map(u64::from)) else {
+    let Some([a, b, c]) = module.cluster_of(launch).map(|shape| shape.map(u64::from)) else {
         return block;
     };
     let [x, y, _] = launch.grid.map(u64::from);
-    let at = [block % x % a, block / x % y % b];
-    match (a, at) {
-        _ if (at[0] + a * at[1]).is_multiple_of(2) => block,
-        // A pair of one column of blocks is in neighbouring rows.
-        (1, _) => block.saturating_sub(x),
-        _ => block.saturating_sub(1),
+    let at = [block % x % a, block / x % y % b, block / x / y % c];
+    if (at[0] + a * (at[1] + b * at[2])).is_multiple_of(2) {
+        return block;
+    }
+    // The rank before is along the first dimension in which the cluster has several blocks; where the number
+    // of these is odd, the rank before may begin a line.
+    match at {
+        [0, 0, _] => block - x * y + (b - 1) * x + (a - 1),
+        [0, ..] => block - x + (a - 1),
+        _ => block - 1,
     }
 }
 

@@ -142,7 +142,8 @@ fn replace_sectors(
     kept.map(|(offset, held, _)| (offset, held)).collect()
 }
 
-/// Generates bytes that are finite and nonzero in every floating-point type and differ by offset.
+/// Generates bytes that are finite and nonzero in every floating-point type of 16 bits and more, and differ by
+/// offset.
 fn finite_bytes(offset: u64, length: usize) -> Vec<u8> {
     let halves = (0..length.div_ceil(2) as u64).flat_map(|index| {
         // Multiplicative hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).

@@ -107,9 +107,11 @@ pub(super) fn sets(i: &Instruction<'_>) -> Vec<Reg> {
         i.opcode,
         "st" | "sust" | "red" | "bra" | "brx" | "bar" | "barrier" | "call" | "ret" | "exit" | "cp"
     );
+    let reduces = matches!(i.opcode, "bar" | "barrier") && has(i, "red");
     match i.operands.first() {
         Some(Operand::Address(..)) | None => {}
-        Some(_) if none => {}
+        // A reduction of a barrier gives each thread its result.
+        Some(_) if none && !reduces => {}
         Some(_) if i.opcode == "tcgen05" && !has(i, "ld") => {}
         Some(first) => registers(first, &mut all),
     }

@@ -163,7 +163,7 @@ impl UsedBits {
         let result = self.result_bits(to);
         // A result is extended to the width of its register by its own type.
         let kept = source.bytes().min(into.bytes()) * 8;
-        let narrow = if source.bytes() <= into.bytes() {
+        let narrow = if source.bytes() < into.bytes() {
             source
         } else {
             into

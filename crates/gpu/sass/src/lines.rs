@@ -118,8 +118,9 @@ fn unit(
         at += 1;
         if opcode >= opcode_base {
             let adjusted = opcode - opcode_base;
-            m.address += adjusted / line_range * step;
-            m.line += i64::from(line_base) + (adjusted % line_range) as i64;
+            m.address = m.address.wrapping_add(adjusted / line_range * step);
+            let lines_on = i64::from(line_base) + (adjusted % line_range) as i64;
+            m.line = m.line.wrapping_add(lines_on);
             m.row(lines);
             continue;
         }
@@ -127,15 +128,17 @@ fn unit(
             0 => at = extended(body, at, places, lines, &mut m)?,
             1 => m.row(lines),
             2 => {
-                m.address = m
-                    .address
-                    .wrapping_add(leb(body, &mut at, false)? as u64 * step)
+                let steps = leb(body, &mut at, false)? as u64;
+                m.address = m.address.wrapping_add(steps.wrapping_mul(step));
             }
-            3 => m.line += leb(body, &mut at, true)?,
+            3 => m.line = m.line.wrapping_add(leb(body, &mut at, true)?),
             // `DW_LNS_set_file` and `DW_LNS_set_column`: only lines are used.
             4 | 5 => _ = leb(body, &mut at, false)?,
             // `DW_LNS_const_add_pc` adds the advance of special opcode 255, without a row.
-            8 => m.address += (255 - opcode_base) / line_range * step,
+            8 => {
+                let steps = 255_u64.saturating_sub(opcode_base) / line_range;
+                m.address = m.address.wrapping_add(steps * step);
+            }
             // `DW_LNS_fixed_advance_pc` is in bytes and not in instructions.
             9 => {
                 m.address = m.address.wrapping_add(number::<2>(body, at)?);

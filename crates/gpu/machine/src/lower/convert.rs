@@ -322,7 +322,8 @@ fn tensor_float(form: &Form, round: Round, overflow: Overflow, relu: bool) -> Op
     Some(Box::new(move |r, mask| {
         let out = r.float(&source).map(|bits| {
             let x = f32::from_bits(bits);
-            small::to_tf32(if relu { x.max(0.0) } else { x }, round, overflow)
+            // NaN stays NaN.
+            small::to_tf32(if relu && x <= 0.0 { 0.0 } else { x }, round, overflow)
         });
         r.set(d, mask, &out);
     }))

@@ -55,7 +55,8 @@ pub fn by_device_name(device: &str) -> Option<&'static Arch> {
     let words = split(&lower);
     // A recorded file names its device with or without the maker.
     (0..words.len()).find_map(|start| {
-        let found = model_in(words.get(start..)?);
+        // A table without a number in its name has no model.
+        let found = Some(model_in(words.get(start..)?)).filter(|model| !model.is_empty())?;
         list_gpus()
             .iter()
             .find(|arch| model_in(&[arch.name]) == found)

@@ -318,7 +318,11 @@ impl Cta<'_> {
                 let range = start..start.saturating_add(bytes.into());
                 self.trace_bulk(std::iter::once(range), !flight);
             }
-            self.counters.global_load_bytes += u64::from(bytes);
+            match (b.from.area, b.to.area) {
+                (_, Area::Global) => self.counters.global_store_bytes += u64::from(bytes),
+                (Area::Global, _) => self.counters.global_load_bytes += u64::from(bytes),
+                _ => {}
+            }
             let mut part = BulkPart {
                 to: to & !3,
                 from: from & !3,

@@ -406,7 +406,7 @@ fn execute_aligned(
 }
 
 /// Returns the lanes that wait at an instruction and are enabled by its guard.
-fn waiting_lanes(cta: &Cta<'_>, w: &Warp, pc: u32) -> u32 {
+pub(super) fn waiting_lanes(cta: &Cta<'_>, w: &Warp, pc: u32) -> u32 {
     let waiting = |p: &&Path| p.state == State::Members && p.pc == pc;
     let here = w
         .paths

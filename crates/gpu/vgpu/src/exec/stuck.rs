@@ -1,6 +1,7 @@
 //! Blocks in which no path can run: reports the reason, or releases paths that may continue.
 
 use super::cta::Cta;
+use super::step::waiting_lanes;
 use super::stop::{Halt, Stop};
 use super::warp::{State, Warp};
 use crate::hazard::HazardKind;
@@ -36,8 +37,9 @@ fn retry_members(cta: &Cta<'_>, w: &mut Warp) -> bool {
         if p.state != State::Members {
             continue;
         }
+        // Paths that wait at one instruction may be complete together only.
         if let Op::Warp { mask, .. } = &cta.context.program.code[p.pc as usize].op
-            && Cta::groups(w, *mask, p.mask).is_some()
+            && Cta::groups(w, *mask, waiting_lanes(cta, w, p.pc)).is_some()
         {
             w.paths[at].state = State::Ready;
             any = true;

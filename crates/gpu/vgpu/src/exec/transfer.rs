@@ -254,7 +254,9 @@ impl Cta<'_> {
         };
         let bytes = u64::from(m.width) * m.data.len() as u64;
         let place = match area {
-            Area::Shared | Area::Cluster if at + bytes <= self.shared.len() as u64 * 4 => {
+            Area::Shared | Area::Cluster
+                if at.saturating_add(bytes) <= self.shared.len() as u64 * 4 =>
+            {
                 CheckedLocation::Shared(at as u32)
             }
             Area::Global => match self.context.memory.find(at) {

@@ -129,8 +129,10 @@ impl Cta<'_> {
         let first = (found.offset / 4) as usize;
         let words = bytes.div_ceil(4).min(MAX_LOAD_WORDS as u32) as usize;
         let mask = word_mask(found.offset, bytes);
+        // A piece of a bulk copy may leave the buffer, which is reported where it is copied.
+        let end = allocation.bytes.div_ceil(4) as usize;
         let mut all = [None; MAX_LOAD_WORDS];
-        for (word, written) in (first..first + words).zip(&mut all) {
+        for (word, written) in (first..end.min(first + words)).zip(&mut all) {
             let open = allocation.shadow.open(word);
             let key = allocation.base + word as u64 * 4;
             *written = open.last_write(word, mask, self.context.launch, key, &self.lists);

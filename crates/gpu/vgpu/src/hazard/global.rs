@@ -2,7 +2,8 @@
 //! written words, so that a launch can be repeated.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU8, AtomicU32};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::history::Lists;
@@ -36,7 +37,40 @@ struct SavedChunk {
     written: Vec<u32>,
 }
 
-type Quiet = Box<[AtomicU8; CHUNK_WORDS]>;
+/// Launches that the tags of quiet words tell apart.
+const TAGS: u32 = 255;
+
+/// Tags of the quiet words of a chunk.
+#[derive(Debug)]
+struct Quiet {
+    /// The tags are those of the launches from this number times [`TAGS`] on.
+    epoch: AtomicU32,
+    tags: Box<[AtomicU8; CHUNK_WORDS]>,
+}
+
+impl Quiet {
+    fn new(launch: u32) -> Quiet {
+        Quiet {
+            epoch: AtomicU32::new(launch / TAGS),
+            tags: Box::new([const { AtomicU8::new(0) }; CHUNK_WORDS]),
+        }
+    }
+
+    /// Returns the tags if they are of the epoch of a launch.
+    #[inline]
+    fn tags(&self, launch: u32) -> Option<&[AtomicU8; CHUNK_WORDS]> {
+        (self.epoch.load(Acquire) == launch / TAGS).then_some(&*self.tags)
+    }
+
+    /// Forgets tags of earlier epochs. The caller holds the chunk's lock.
+    fn begin(&self, launch: u32) {
+        if self.epoch.load(Relaxed) != launch / TAGS {
+            self.tags.iter().for_each(|tag| tag.store(0, Relaxed));
+            // A reader that sees the epoch sees the tags as they were cleared.
+            self.epoch.store(launch / TAGS, Release);
+        }
+    }
+}
 
 #[derive(Debug)]
 struct Chunk {
@@ -96,7 +130,7 @@ impl GlobalShadow {
     ) -> bool {
         let tag = tag(launch);
         // Neighbouring lanes share a chunk, or even the word.
-        let mut last: Option<(usize, &Quiet)> = None;
+        let mut last: Option<(usize, &[AtomicU8; CHUNK_WORDS])> = None;
         let mut previous = usize::MAX;
         for first in firsts {
             if first == previous {
@@ -106,7 +140,7 @@ impl GlobalShadow {
             let number = first / CHUNK_WORDS;
             let quiet = match last {
                 Some((same, quiet)) if same == number => quiet,
-                _ => match self.chunk(first).quiet.get() {
+                _ => match self.chunk(first).quiet.get().and_then(|q| q.tags(launch)) {
                     Some(quiet) => quiet,
                     None => return false,
                 },
@@ -187,7 +221,7 @@ impl GlobalShadow {
 }
 
 fn tag(launch: u32) -> u8 {
-    (launch % 255 + 1) as u8
+    (launch % TAGS + 1) as u8
 }
 
 /// A chunk locked by this worker.
@@ -212,12 +246,12 @@ impl OpenChunk<'_> {
     #[inline(always)]
     fn set_quiet(&self, at: usize, tag: u8) {
         if tag != 0 {
-            let quiet = self
-                .quiet
-                .get_or_init(|| Box::new([const { AtomicU8::new(0) }; CHUNK_WORDS]));
-            quiet[at].store(tag, Relaxed);
+            let launch = self.cells.launch;
+            let quiet = self.quiet.get_or_init(|| Quiet::new(launch));
+            quiet.begin(launch);
+            quiet.tags[at].store(tag, Relaxed);
         } else if let Some(quiet) = self.quiet.get() {
-            quiet[at].store(0, Relaxed);
+            quiet.tags[at].store(0, Relaxed);
         }
     }
 

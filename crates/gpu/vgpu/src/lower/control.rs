@@ -311,7 +311,7 @@ impl<'a> Lower<'a> {
         self.function = scope;
     }
 
-    /// Permutation a local variable: in a frame where the function has one.
+    /// Places a local variable: in a frame where the function has one.
     fn place_local(
         &mut self,
         v: &Variable<'_>,

@@ -136,7 +136,8 @@ fn pair(m: &Mods<'_>, to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
         }
         (Type::Tf32, Type::F32) => Some((
             alu!(k; |a: F32| -> U32 {
-                let a = if k & RELU != 0 { a.max(0.0) } else { a };
+                // NaN stays NaN.
+                let a = if k & RELU != 0 && a <= 0.0 { 0.0 } else { a };
                 small::to_tf32(a, round(k), overflow(k))
             }),
             k,

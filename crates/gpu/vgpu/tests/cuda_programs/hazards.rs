@@ -119,3 +119,43 @@ fn a_local_variable_that_is_loaded_and_discarded_is_not_read() {
     assert_eq!(report.hazards, []);
     assert_eq!(program.read(out), [-1]);
 }
+
+/// Reads of a word by several blocks are recorded in a byte for each launch.
+#[test]
+fn reads_of_a_launch_do_not_hide_a_race_of_a_much_later_one() {
+    const PTX: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry read(.param .u64 p, .param .u32 writer) {
+    .reg .b32 %r<4>; .reg .b64 %rd<2>; .reg .pred %p<2>;
+    ld.param.u64 %rd1, [p];
+    ld.param.u32 %r1, [writer];
+    mov.u32 %r2, %ctaid.x;
+    setp.eq.u32 %p1, %r1, %r2;
+    @%p1 bra WRITE;
+    ld.global.u32 %r3, [%rd1];
+    ret;
+WRITE:
+    st.global.u32 [%rd1], %r2;
+    ret;
+}
+.visible .entry idle() { ret; }";
+    let mut program = Program::new(PTX);
+    let word = program.ints(&[1; 32]);
+    let mut launched = |entry: &str, writer: i32| {
+        let args = match entry {
+            "idle" => Vec::new(),
+            _ => vec![Arg::Buffer(word), int(writer)],
+        };
+        let mut wanted = program.launch_named(entry, 8, 1, args);
+        wanted.threads = 1;
+        program.started(&wanted).hazards.len()
+    };
+    // A buffer as the host wrote it is not watched.
+    assert_eq!(launched("read", 7), 1);
+    assert_eq!(launched("read", 8), 0);
+    for _ in 0..254 {
+        launched("idle", 0);
+    }
+    assert_eq!(launched("read", 7), 1);
+}

@@ -419,6 +419,16 @@ fn tf32_keeps_ten_bits_of_fraction() {
             (x[0] + 0xfff + (x[0] >> 13 & 1)) & 0xffff_e000
         }
     });
+    check(
+        "cvt.rz.relu.tf32.f32 {d}, {a};",
+        R,
+        &[(R, Kind::F32)],
+        |x| match f(x[0]) {
+            value if value.is_nan() => 0x7fff_ffff,
+            value if value <= 0.0 => 0,
+            _ => x[0] & 0xffff_e000,
+        },
+    );
     check("cvt.rz.tf32.f32 {d}, {a};", R, &[(R, Kind::F32)], |x| {
         if f(x[0]).is_nan() {
             0x7fff_ffff

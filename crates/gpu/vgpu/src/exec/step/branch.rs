@@ -100,6 +100,7 @@ pub(super) fn branch_table(
         if active == mask && lanes(active).all(|l| rows[l] == first) {
             return Next::Jump(targets[first as usize]);
         }
+        cta.counters.divergent_branches += 1;
         let pc = w.paths[path].pc;
         let reconvergence = split_at(w, path, join, mask);
         w.paths[path].state = State::Retired;
