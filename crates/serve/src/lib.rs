@@ -28,6 +28,7 @@ mod http;
 mod live;
 mod metrics;
 mod problem;
+mod sources;
 mod stream;
 mod summary;
 pub mod view;

@@ -2,6 +2,7 @@
 
 use super::super::app::App;
 use super::super::problem::{Path, Problem, Query};
+use super::super::sources::Sources;
 use super::super::view::LeaderboardEntry;
 use super::within;
 use axum::Json;
@@ -11,10 +12,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
-use tuner_core::files;
-use tuner_core::record::{Hazard, LeaderboardRow, TimingKind};
+use tuner_core::record::{LeaderboardRow, TimingKind};
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 use tuner_engine::threads::run_blocking;
@@ -104,35 +103,17 @@ pub(super) async fn candidate(
     let folders = app.settings.folders.clone();
     let with_sources = move || {
         let attempts = page.attempts.iter_mut();
-        for found in attempts.flat_map(|attempt| &mut attempt.hazards) {
-            found.source = source_line(&found.hazard, &folders);
+        let hazards = attempts.flat_map(|attempt| &mut attempt.hazards);
+        let mut placed = hazards
+            .filter(|found| found.hazard.line.is_some())
+            .peekable();
+        if placed.peek().is_some() {
+            let sources = Sources::of_kernel(&page.kernel, &folders);
+            placed.for_each(|found| found.source = sources.line(&found.hazard));
         }
         page
     };
     Ok(Json(run_blocking("sources", with_sources).await?))
-}
-
-/// Reads the source line of a hazard, if its file is in or next to a kernel folder (`templates` is
-/// next to `search_spaces`). The path comes from the database, which a kernel's line information
-/// fed.
-fn source_line(hazard: &Hazard, folders: &[PathBuf]) -> Option<String> {
-    let (file, line) = (hazard.file.as_ref()?, hazard.line?);
-    let roots: Vec<PathBuf> = folders
-        .iter()
-        .filter_map(|folder| folder.parent()?.canonicalize().ok())
-        .chain(folders.iter().cloned())
-        .collect();
-    let real = roots.iter().find_map(|root| {
-        let real = root.join(file).canonicalize().ok()?;
-        let is_source = real
-            .extension()
-            .is_some_and(|end| ["cu", "cuh", "h", "hpp"].iter().any(|known| end == *known));
-        (is_source && real.starts_with(root)).then_some(real)
-    })?;
-    let text = files::read(&real, files::MAX_TEXT_BYTES).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let line = text.lines().nth(line.checked_sub(1)? as usize)?;
-    Some(line.chars().take(400).collect())
 }
 
 /// Effect of each value of each parameter on one board: best and median time, candidates.
