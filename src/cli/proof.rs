@@ -57,7 +57,9 @@ impl ProofOptions {
             let next = boards.iter().find_map(|board| {
                 let row = board.rows.first().filter(|row| lacks_proof(board, row))?;
                 let candidate = board.candidates.first()?.to_string();
-                (leaves(board) && tried.insert(candidate)).then_some((board, row))
+                // Problems whose sizes are arguments have one candidate, and a proof each.
+                let proof = (board.key.kernel.clone(), board_name(board), candidate);
+                (leaves(board) && tried.insert(proof)).then_some((board, row))
             });
             let Some((board, row)) = next else {
                 return Ok(());

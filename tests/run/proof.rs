@@ -249,6 +249,35 @@ fn a_slow_candidate_that_is_wrong_on_the_smallest_check_problem_does_not_rank() 
     assert_eq!(ranked(folder.path()), [state(0, "whole")]);
 }
 
+/// The best of both problems is one candidate: sizes as arguments are no part of its identity.
+#[test]
+fn an_export_proves_the_best_of_each_problem_that_shares_a_candidate() {
+    let space = SPACE
+        .replace("ref.cu", "kernel.cu")
+        .replace(
+            "{ large: { N: 1048576 } }",
+            "{ large: { N: 1048576 }, larger: { N: 1310720 } }",
+        )
+        .replace("arguments:", "sizes: argument\narguments:")
+        .replace(
+            "launches:",
+            "  - { name: N, type: i32, role: scalar }\nlaunches:",
+        );
+    let kernel = RAGGED.replace("WAY ? 400 : 4", "WAY ? 400 : 300");
+    let folder = folder(&[("space.yaml", &space), ("kernel.cu", &kernel)]);
+    let folder = folder.path();
+    let line = "run space.yaml --device vgpu:l4 --evals 4 --strategy exhaustive --db t.db";
+    run(folder, &format!("{line} --prove-budget 0")).says(0, &[]);
+    let states = || {
+        let mut all = ranked(folder);
+        all.retain(|(way, _)| *way == 0);
+        all
+    };
+    assert_eq!(states(), [state(0, "sampled"), state(0, "sampled")]);
+    run(folder, "export one_block --allow-predicted --db t.db").says(0, &[]);
+    assert_eq!(states(), [state(0, "whole"), state(0, "whole")]);
+}
+
 /// One block computes all, and takes longer than a sample may: a proof may spend more on it.
 #[test]
 fn a_reference_of_one_long_block_is_run_by_the_proof() {
