@@ -140,8 +140,10 @@ impl<'a> Launcher<'a> {
                 source: CComment::new("the macros are known"),
             });
         }
+        let arguments = arguments(&plan, source.spec);
+        arguments.iter().try_for_each(check_size)?;
         Ok(Self {
-            arguments: arguments(&plan, source.spec),
+            arguments,
             plan,
             source,
             fallback,
@@ -290,6 +292,19 @@ pub(super) fn check(spec: &KernelSpec) -> Result<(), LauncherError> {
     }
 }
 
+/// Refuses a size of a type that C has no numbers of: its cast would have the size as its bits.
+fn check_size(parameter: &Parameter<'_>) -> Result<(), LauncherError> {
+    let Parameter { argument, size, .. } = parameter;
+    let is_narrow = argument.ty.is_float() && argument.ty.size() < size_of::<f32>();
+    if *size && is_narrow {
+        let (name, ty) = (&argument.name, argument.ty);
+        return Err(LauncherError::Unsupported(format!(
+            "the size `{name}` as the `{ty}` that the kernel takes"
+        )));
+    }
+    Ok(())
+}
+
 /// Returns the default configuration as an entry.
 fn default_entry(entries: &[Entry], spec: &KernelSpec) -> Option<Entry> {
     let mut entry = entries.first()?.clone();
@@ -351,3 +366,6 @@ fn is_plain(name: &str) -> bool {
         .first()
         .is_some_and(|member| member == name)
 }
+
+#[cfg(test)]
+mod tests;
