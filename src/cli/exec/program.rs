@@ -4,6 +4,7 @@ use super::super::{CliError, usage};
 use super::target::Target;
 use super::{Args, libraries};
 use anyhow::Context as _;
+use std::env::JoinPathsError;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -164,7 +165,8 @@ fn compile(args: &Args, folder: &Path, arch: &Arch) -> Result<PathBuf, CliError>
     Ok(program)
 }
 
-/// The compiler in PATH, or that of `scripts/get-nvcc`.
+/// The compiler that `TUNER_NVCC` names, else that of `scripts/get-nvcc`, which is new enough, else that in
+/// PATH.
 fn find_nvcc() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("TUNER_NVCC") {
         return Some(PathBuf::from(named)).filter(|path| path.is_file());
@@ -210,9 +212,8 @@ pub(super) fn spawn(
     target: &Target,
 ) -> Result<ExitStatus, CliError> {
     let libraries = target.library_folder(libraries::unpack(folder)?);
-    let before = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let paths = std::iter::once(libraries).chain(std::env::split_paths(&before));
-    let path = std::env::join_paths(paths)
+    let before = std::env::var_os("LD_LIBRARY_PATH");
+    let path = in_front(libraries, before.as_deref())
         .context("LD_LIBRARY_PATH, or the folder for temporary files, has a colon")?;
     let mut command = tokio::process::Command::new(&program.path);
     command
@@ -233,6 +234,14 @@ pub(super) fn spawn(
     }
     let runtime = tuner_engine::threads::start_local_runtime()?;
     runtime.block_on(wait(command, &program.path))
+}
+
+/// A folder in front of those of a variable. An empty variable names none, while an empty name in a list
+/// is the current folder.
+fn in_front(folder: PathBuf, before: Option<&OsStr>) -> Result<OsString, JoinPathsError> {
+    let before = before.filter(|before| !before.is_empty());
+    let others = before.into_iter().flat_map(std::env::split_paths);
+    std::env::join_paths(std::iter::once(folder).chain(others))
 }
 
 /// The folders of a variable of the environment with another one at their end.
@@ -285,4 +294,20 @@ async fn wait(mut command: tokio::process::Command, path: &Path) -> Result<ExitS
 /// The signal that ended the program.
 pub(super) fn signal(status: ExitStatus) -> Option<i32> {
     status.signal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_list_of_libraries_adds_no_folder() {
+        let path = |before: Option<&str>| in_front("/own".into(), before.map(OsStr::new)).unwrap();
+        assert_eq!(path(None), "/own");
+        assert_eq!(path(Some("")), "/own");
+        assert_eq!(path(Some("/a:/b")), "/own:/a:/b");
+        // The user's own empty name means the current folder.
+        assert_eq!(path(Some("/a:")), "/own:/a:");
+        assert!(in_front("/with:colon".into(), None).is_err());
+    }
 }
