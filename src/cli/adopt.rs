@@ -218,21 +218,27 @@ fn named(entry: &str, given: &[String]) -> Result<String, CliError> {
     }
 }
 
-/// Writes the two files and reports open questions; returns the search space's path.
+/// Returns the first file that writing the kernel into the folder would replace.
+fn in_the_way(folder: &Path, adopted: &Adopted) -> Option<PathBuf> {
+    let own = ["cu", "yaml"].map(|end| format!("{}.{end}", adopted.kernel));
+    let data = adopted.files.iter().map(|file| file.path.as_str());
+    let mut all = own.iter().map(String::as_str).chain(data);
+    all.find_map(|name| Some(folder.join(name)).filter(|path| path.exists()))
+}
+
+/// Writes a kernel's files and reports open questions; returns the search space's path.
 fn write(args: &Args, adopted: &Adopted) -> Result<String, CliError> {
     let folder = &args.output;
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let template = folder.join(format!("{}.cu", adopted.kernel));
     let space = folder.join(format!("{}.yaml", adopted.kernel));
-    // Both before the first write, so that a refusal leaves the old pair as it was.
-    for path in [&template, &space] {
-        if path.exists() && !args.force {
-            return Err(usage(format!(
-                "{} is there already\nhelp: --force replaces it, -o DIR writes elsewhere",
-                catalog::shown(path)
-            )));
-        }
+    // All before the first write, so that a refusal leaves the old files as they were.
+    if let Some(path) = in_the_way(folder, adopted).filter(|_| !args.force) {
+        return Err(usage(format!(
+            "{} is there already\nhelp: --force replaces it, -o DIR writes elsewhere",
+            catalog::shown(&path)
+        )));
     }
     for file in &adopted.files {
         let path = folder.join(&file.path);

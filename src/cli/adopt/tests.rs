@@ -1,4 +1,29 @@
-use super::beyond;
+use super::{beyond, in_the_way};
+use tuner_adopt::{Adopted, DataFile};
+
+#[test]
+fn data_of_a_capture_is_not_replaced_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    let adopted = Adopted {
+        kernel: "scale".to_owned(),
+        template: String::new(),
+        space: String::new(),
+        notes: Vec::new(),
+        files: vec![DataFile {
+            path: "scale.data/run/x.bin".to_owned(),
+            bytes: vec![1],
+        }],
+    };
+    assert_eq!(in_the_way(place, &adopted), None);
+    let data = place.join("scale.data/run/x.bin");
+    std::fs::create_dir_all(data.parent().unwrap()).unwrap();
+    assert_eq!(in_the_way(place, &adopted), None);
+    std::fs::write(&data, "mine").unwrap();
+    assert_eq!(in_the_way(place, &adopted), Some(data));
+    std::fs::write(place.join("scale.yaml"), "mine").unwrap();
+    assert_eq!(in_the_way(place, &adopted), Some(place.join("scale.yaml")));
+}
 
 #[test]
 fn how_far_an_access_goes_is_read_from_the_message() {
