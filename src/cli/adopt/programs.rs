@@ -3,7 +3,7 @@
 use super::super::{CliError, exec, usage};
 use anyhow::Context as _;
 use capture::Capture;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tuner_device::DeviceSelector;
 use tuner_kernel::catalog::shown;
 
@@ -51,7 +51,7 @@ pub(super) fn capture(
     let mut captures = Vec::new();
     for (number, values) in runs.iter().enumerate() {
         let build = work.path().join(format!("run-{number}"));
-        copy(file, &build)?;
+        copy(file, work.path(), &build)?;
         let text = values
             .iter()
             .fold(command.to_owned(), |text, (name, value)| {
@@ -104,12 +104,17 @@ fn folder_of(file: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
-/// Copies the folder of a file, so that a build leaves nothing there.
-fn copy(file: &Path, to: &Path) -> Result<(), CliError> {
+/// Copies the folder of a file, so that a build leaves nothing there. `work` holds the copies.
+fn copy(file: &Path, work: &Path, to: &Path) -> Result<(), CliError> {
     let from = folder_of(file);
-    let mut left = MAX_BYTES;
-    copy_folder(from, to, &mut left).with_context(|| format!("cannot copy {}", shown(from)))?;
-    if left == 0 {
+    let mut copying = Copying {
+        work: work.canonicalize()?,
+        open: Vec::new(),
+        left: MAX_BYTES,
+    };
+    let copied = copying.folder(from, to);
+    copied.with_context(|| format!("cannot copy {}", shown(from)))?;
+    if copying.left == 0 {
         return Err(usage(format!(
             "{} holds more than {}, and --run builds in a copy of it\nhelp: capture the program where it is: \
              tuner exec --capture DIR -- PROGRAM ARGS, then tuner adopt {} --captured DIR",
@@ -121,25 +126,96 @@ fn copy(file: &Path, to: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Copies files and folders, as far as `left` bytes go; 0 is left where there are more.
-fn copy_folder(from: &Path, to: &Path, left: &mut u64) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with('.') {
-            continue;
+/// State of a copy.
+struct Copying {
+    /// Folder of the copies, links followed.
+    work: PathBuf,
+    /// The folders that are being copied, each within the one before, links followed.
+    open: Vec<PathBuf>,
+    /// Bytes that may still be copied; 0 where there are more.
+    left: u64,
+}
+
+impl Copying {
+    /// Copies files and folders, as far as the bytes go. Links are followed.
+    fn folder(&mut self, from: &Path, to: &Path) -> std::io::Result<()> {
+        let real = from.canonicalize()?;
+        // The copies may lie in the folder itself, and a link may lead to a folder around it: both would
+        // be copied into themselves.
+        if real == self.work || self.open.contains(&real) {
+            return Ok(());
         }
-        let (path, target) = (entry.path(), to.join(entry.file_name()));
-        let facts = std::fs::metadata(&path)?;
-        if facts.is_dir() {
-            copy_folder(&path, &target, left)?;
-        } else if facts.is_file() {
-            *left = left.saturating_sub(facts.len());
-            if *left == 0 {
-                return Ok(());
+        std::fs::create_dir_all(to)?;
+        self.open.push(real);
+        for entry in std::fs::read_dir(from)? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().starts_with('.') {
+                continue;
             }
-            std::fs::copy(&path, &target)?;
+            let (path, target) = (entry.path(), to.join(entry.file_name()));
+            let facts = match std::fs::metadata(&path) {
+                Ok(facts) => facts,
+                // A build does not need a link that leads nowhere.
+                Err(_) if entry.file_type()?.is_symlink() => continue,
+                Err(error) => return Err(error),
+            };
+            if facts.is_dir() {
+                self.folder(&path, &target)?;
+            } else if facts.is_file() {
+                self.left = self.left.saturating_sub(facts.len());
+                if self.left == 0 {
+                    break;
+                }
+                std::fs::copy(&path, &target)?;
+            }
+        }
+        self.open.pop();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_folder_that_holds_its_copy_is_copied_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().join("work");
+        std::fs::create_dir_all(folder.path().join("src")).unwrap();
+        std::fs::create_dir(&work).unwrap();
+        std::fs::write(folder.path().join("app.cu"), "app").unwrap();
+        std::fs::write(folder.path().join("src/part.h"), "part").unwrap();
+        for run in ["run-0", "run-1"] {
+            let to = work.join(run);
+            copy(&folder.path().join("app.cu"), &work, &to).unwrap();
+            assert_eq!(std::fs::read_to_string(to.join("app.cu")).unwrap(), "app");
+            assert!(to.join("src/part.h").is_file());
+            assert!(!to.join("work").exists());
         }
     }
-    Ok(())
+
+    #[test]
+    fn links_without_an_end_are_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = tempfile::tempdir().unwrap();
+        let place = folder.path();
+        std::fs::create_dir(place.join("src")).unwrap();
+        std::fs::write(place.join("app.cu"), "app").unwrap();
+        symlink("gone.h", place.join("dangling.h")).unwrap();
+        symlink("b.h", place.join("a.h")).unwrap();
+        symlink("a.h", place.join("b.h")).unwrap();
+        symlink("..", place.join("src/up")).unwrap();
+        symlink("app.cu", place.join("linked.cu")).unwrap();
+        let to = work.path().join("run-0");
+        copy(&place.join("app.cu"), work.path(), &to).unwrap();
+        let mut names: Vec<_> = std::fs::read_dir(&to)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["app.cu", "linked.cu", "src"]);
+        assert!(!to.join("src/up").exists());
+    }
 }
