@@ -3,6 +3,7 @@
 
 use super::CommandResult;
 use super::events::{stopping, watch_signals};
+use super::terminal::ProgressMode;
 use super::{CliError, progress};
 use futures_util::future::join_all;
 use std::path::Path;
@@ -15,6 +16,24 @@ use tuner_store::Store;
 
 /// Device name for all kinds.
 pub(super) const ANY: &str = "any";
+
+/// Refuses options that are for one run.
+pub(super) fn check_options(
+    events: Option<&Path>,
+    progress: Option<ProgressMode>,
+) -> Result<(), CliError> {
+    if events.is_some() {
+        // Trials do not say of which run they are.
+        refuse!("--events is for one run, and --device any starts several; leave --events out");
+    }
+    if progress.is_some_and(|mode| mode != ProgressMode::None) {
+        refuse!(
+            "--device any shows the new bests of all its runs and no other progress; leave \
+             --progress out"
+        );
+    }
+    Ok(())
+}
 
 /// Tunes for every kind of device lent now, each with its own leaderboard.
 pub(super) fn run(
@@ -97,4 +116,21 @@ fn conclude(reports: Vec<Result<Report, JobError>>) -> CommandResult {
     }
     super::output::print(&text)?;
     Ok(super::run::exit_code(interrupted, passed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_one_run_are_refused() {
+        let refused = |events, progress| check_options(events, progress).unwrap_err().to_string();
+        let log = Some(Path::new("events.jsonl"));
+        assert!(refused(log, None).contains("leave --events out"));
+        for mode in [ProgressMode::Plain, ProgressMode::Json] {
+            assert!(refused(None, Some(mode)).contains("--progress out"));
+        }
+        assert!(check_options(None, None).is_ok());
+        assert!(check_options(None, Some(ProgressMode::None)).is_ok());
+    }
 }

@@ -90,6 +90,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         drop(ticker);
         return output::result(&text);
     }
+    if request.device == any::ANY {
+        any::check_options(args.events.as_deref(), args.progress)?;
+    }
     // A database that cannot be read fails with its reason where the run opens it.
     if let Some(row) = block_on(daemon::owner(&args.db)).ok().flatten() {
         if args.fleet.fleet.fleet.is_some() {
