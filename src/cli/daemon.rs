@@ -16,6 +16,8 @@ use tuner_store::{DaemonRow, Store};
 
 /// Time for a restarting daemon to return before its followers give up.
 const COMES_BACK: Duration = Duration::from_secs(15);
+/// Time between two attempts.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// File with the daemon's token.
 #[derive(Debug, clap::Args)]
@@ -149,43 +151,40 @@ pub(super) async fn follow(
     let mut asked = false;
     let path = format!("/api/v1/runs/{id}/events");
     loop {
-        let mut stream = match client.events(&path).await {
-            Ok(stream) => stream,
+        let why = match client.events(&path).await {
+            Ok(mut stream) => loop {
+                let next = tokio::select! {
+                    next = stream.next() => next,
+                    () = tuner_engine::turned(&mut shutdown), if !asked => {
+                        // Only the first Ctrl-C requests the stop; then the end is followed.
+                        asked = true;
+                        let path = format!("/api/v1/runs/{id}/stop");
+                        let _: Stopping = client.post(&path, &()).await?;
+                        continue;
+                    }
+                };
+                let Some((name, data)) = next else {
+                    break format!("the daemon at http://{} ended the events", client.address());
+                };
+                lost = None;
+                if let Some(view) = display.take(&name, &data, events)? {
+                    let failures = display.progress.map(|progress| progress.failures);
+                    return Ok((view, failures.unwrap_or_default()));
+                }
+            },
             // Time does not change a refusal; only a lost connection is worth another attempt.
             Err(error @ (ClientError::Refused { .. } | ClientError::Token { .. })) => {
                 return Err(error.into());
             }
-            Err(error) => {
-                let since = *lost.get_or_insert_with(Instant::now);
-                if since.elapsed() > COMES_BACK {
-                    Err(anyhow::anyhow!(
-                        "{error}. Run {id} is in its queue and goes on when it is back: \
-                         `tuner status {id}`"
-                    ))?;
-                }
-                tokio::time::sleep(Duration::from_millis(500)).await;
-                continue;
-            }
+            Err(error) => error.to_string(),
         };
-        loop {
-            let next = tokio::select! {
-                next = stream.next() => next,
-                () = tuner_engine::turned(&mut shutdown), if !asked => {
-                    // Only the first Ctrl-C requests the stop; then the end is followed.
-                    asked = true;
-                    let path = format!("/api/v1/runs/{id}/stop");
-                    let _: Stopping = client.post(&path, &()).await?;
-                    continue;
-                }
-            };
-            let Some((name, data)) = next else { break };
-            lost = None;
-            if let Some(view) = display.take(&name, &data, events)? {
-                let failures = display.progress.map(|progress| progress.failures);
-                return Ok((view, failures.unwrap_or_default()));
-            }
+        let since = *lost.get_or_insert_with(Instant::now);
+        if since.elapsed() > COMES_BACK {
+            Err(anyhow::anyhow!(
+                "{why}. Run {id} is in its queue and goes on when it is back: `tuner status {id}`"
+            ))?;
         }
-        lost.get_or_insert_with(Instant::now);
+        tokio::time::sleep(AGAIN).await;
     }
 }
 
@@ -206,7 +205,7 @@ impl Display {
     ) -> Result<Option<RunView>, CliError> {
         let odd = |error| anyhow::anyhow!("the daemon's events cannot be read: {error}");
         match name {
-            "run_started" | "trial" | "run_finished" => {
+            "run_started" | "trial" | "note" | "run_finished" => {
                 let event: Event = serde_json::from_str(data).map_err(odd)?;
                 self.event(&event, log);
             }
@@ -297,4 +296,38 @@ pub(super) fn failure(view: &RunView) -> Option<CliError> {
             anyhow::anyhow!("run {}: {}", view.id, view.message).into()
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    /// Answers every request with a stream that has ended; counts the requests.
+    async fn empty_streams(listener: tokio::net::TcpListener) {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let mut request = [0; 4096];
+            let _ = connection.read(&mut request).await;
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
+                        Content-Length: 0\r\nConnection: close\r\n\r\n";
+            let _ = connection.write_all(head.as_bytes()).await;
+            REQUESTS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
+    static REQUESTS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+    #[tokio::test]
+    async fn a_stream_without_events_is_asked_for_again_after_a_pause() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        tokio::spawn(empty_streams(listener));
+        let client = Client::new(&address, None);
+        let mut events = EventLog::open(None).unwrap();
+        let following = follow(&client, "r1", &mut events);
+        let followed = tokio::time::timeout(3 * AGAIN, following).await;
+        assert!(followed.is_err(), "it waits for the daemon");
+        let requests = REQUESTS.load(std::sync::atomic::Ordering::Relaxed);
+        assert!((1..=4).contains(&requests), "{requests} requests");
+    }
 }

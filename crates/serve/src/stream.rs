@@ -237,13 +237,33 @@ async fn follow(app: &App, run: &LiveRun, client: &Client) -> Result<(), Disconn
     }
 }
 
-/// Returns the kind of an engine event from its JSON.
-fn name(json: &str) -> &'static str {
-    if json.starts_with("{\"event\":\"trial\"") {
-        "trial"
-    } else if json.starts_with("{\"event\":\"run_started\"") {
-        "run_started"
-    } else {
-        "run_finished"
+/// Returns the kind of an engine event from its JSON, which begins with it.
+fn name(json: &str) -> &str {
+    let kind = json.strip_prefix("{\"event\":\"");
+    let kind = kind.and_then(|rest| rest.split('"').next());
+    // The name of an event without one.
+    kind.unwrap_or("message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use tuner_engine::{Event, StopReason};
+
+    #[test]
+    fn events_are_sent_under_their_own_names() {
+        let note = Event::Note {
+            text: "a \"note\"".to_owned(),
+        };
+        let finished = Event::RunFinished {
+            run_id: "r1".to_owned(),
+            reason: StopReason::Evals,
+            evals: 1,
+            verdicts: BTreeMap::new(),
+        };
+        assert_eq!(name(&json(&note)), "note");
+        assert_eq!(name(&json(&finished)), "run_finished");
+        assert_eq!(name("[]"), "message");
     }
 }

@@ -287,8 +287,8 @@ pub(super) async fn write_note(
 }
 
 /// Events of a run as server-sent events: `run_started`, `snapshot` (a RunView), `trial` after each
-/// stored result, `lag` with the number of events that a slow reader missed, `end` (a RunView),
-/// `shutdown` when the daemon ends first.
+/// stored result, `note` (a line for people), `run_finished`, `lag` with the number of events that a
+/// slow reader missed, `end` (a RunView), `shutdown` when the daemon ends first.
 #[utoipa::path(get, path = "/api/v1/runs/{id}/events", tag = "runs", params(("id" = String, Path)),
     responses((status = 200, content_type = "text/event-stream", body = String),
               (status = 404, body = Problem)))]
