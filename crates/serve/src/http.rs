@@ -69,12 +69,17 @@ pub(super) async fn serve(app: Arc<App>, listener: TcpListener) {
         }
     }
     drop(listener);
-    // All permits are free once all connections are closed.
-    let most = u32::try_from(max_connections - 1).unwrap_or(u32::MAX);
-    let closed = tokio::time::timeout(SHUTDOWN_GRACE, room.acquire_many(most));
-    if closed.await.is_err() {
+    if !wait_closed(&room, max_connections).await {
         tracing::debug!("connections are cut");
     }
+}
+
+/// Waits for the end of all connections; returns whether they ended in time.
+async fn wait_closed(room: &Semaphore, max_connections: usize) -> bool {
+    // All permits are free once all connections are closed.
+    let all = u32::try_from(max_connections).unwrap_or(u32::MAX);
+    let closed = tokio::time::timeout(SHUTDOWN_GRACE, room.acquire_many(all));
+    closed.await.is_ok()
 }
 
 /// Returns the connection limit for a limit on open files; `None` is unlimited.
@@ -115,7 +120,22 @@ async fn converse(stream: TcpStream, router: Router, app: &App) {
 
 #[cfg(test)]
 mod tests {
-    use super::max_connections;
+    use super::*;
+
+    #[tokio::test]
+    async fn the_last_open_connection_is_waited_for() {
+        let room = Arc::new(Semaphore::new(3));
+        let mut permit = Some(Arc::clone(&room).acquire_owned().await.unwrap());
+        let closing = wait_closed(&room, 3);
+        tokio::pin!(closing);
+        tokio::select! {
+            biased;
+            _ = &mut closing => panic!("one connection is open"),
+            () = tokio::time::sleep(Duration::from_millis(20)) => {}
+        }
+        permit.take();
+        assert!(closing.await);
+    }
 
     #[test]
     fn connections_leave_descriptors_for_work() {
