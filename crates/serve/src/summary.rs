@@ -27,12 +27,70 @@ pub(super) fn describe(report: &Report) -> String {
                 if best.timing == Some(TimingKind::Predicted) {
                     text.push_str(" predicted");
                 }
-                if let Some(default) = task.default_us {
-                    let _ = write!(text, " ({:.2}x the default)", default / best.time_us);
+                if let Some(speedup) = task.speedup() {
+                    // The final comparison does not time the default.
+                    let protocol = match best.search_us {
+                        Some(_) => " in the search",
+                        None => "",
+                    };
+                    let _ = write!(text, " ({speedup:.2}x the default{protocol})");
                 }
             }
             None => text.push_str(" no candidate passed"),
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tuner_core::record::TaskKey;
+    use tuner_engine::{Best, TaskReport};
+
+    /// A report of one task with a default of 20 us.
+    fn report(time_us: f64, search_us: Option<f64>) -> Report {
+        let task = TaskReport {
+            key: TaskKey {
+                kernel: "scale".to_owned(),
+                problem: "large".to_owned(),
+                device: "gpu".to_owned(),
+            },
+            best: Some(Best {
+                config: Vec::new(),
+                time_us,
+                timing: Some(TimingKind::Measured),
+                compared: None,
+                ci95_us: None,
+                search_us,
+            }),
+            default_us: Some(20.0),
+            default_ci95_us: None,
+            known: 0,
+            exhausted: false,
+            verdicts: Default::default(),
+            left: None,
+        };
+        Report {
+            run_id: "r1".to_owned(),
+            reason: StopReason::Evals,
+            elapsed: Duration::ZERO,
+            clock: Duration::ZERO,
+            tasks: vec![task],
+        }
+    }
+
+    #[test]
+    fn the_ratio_is_of_times_of_one_protocol() {
+        assert_eq!(
+            describe(&report(10.0, None)),
+            "all evaluations done: 10.000 us (2.00x the default)"
+        );
+        // The final comparison measured at a lower clock.
+        assert_eq!(
+            describe(&report(12.5, Some(10.0))),
+            "all evaluations done: 12.500 us (2.00x the default in the search)"
+        );
+    }
 }
