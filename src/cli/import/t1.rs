@@ -11,9 +11,16 @@ use tuner_space::{BareSpace, KernelSpec, Parameter};
 
 /// Names in the problem's expressions.
 struct Names<'a> {
-    /// Sizes by name: `ProblemSize[0]` is `PROBLEM_SIZE_0`.
-    sizes: Vec<(String, String)>,
+    sizes: Vec<Size>,
     parameters: &'a [Parameter],
+}
+
+/// A size of the problem: `ProblemSize[0]` is `PROBLEM_SIZE_0`.
+struct Size {
+    /// Index in `ProblemSize`, whose other entries may not be numbers.
+    at: usize,
+    name: String,
+    value: String,
 }
 
 /// Builds a complete search space, or returns the reason why the problem lacks data. `rest` is the
@@ -54,7 +61,7 @@ pub(super) fn whole(
     let list: Vec<String> = names
         .sizes
         .iter()
-        .map(|(name, value)| format!("{name}: {value}"))
+        .map(|size| format!("{}: {}", size.name, size.value))
         .collect();
     let _ = writeln!(text, "problems: {{ imported: {{ {} }} }}", list.join(", "));
     text.push_str(rest);
@@ -96,8 +103,8 @@ fn strings(json: &Json) -> impl Iterator<Item = String> {
     all.iter().filter_map(|one| Some(one.as_str()?.to_owned()))
 }
 
-/// Returns the problem's sizes by name: `ProblemSize[0]` is `PROBLEM_SIZE_0`.
-fn sizes(kernel: &Json) -> Vec<(String, String)> {
+/// Returns the problem's sizes.
+fn sizes(kernel: &Json) -> Vec<Size> {
     let size = &kernel["ProblemSize"];
     let all = match size {
         Json::Array(all) => all.clone(),
@@ -115,7 +122,13 @@ fn sizes(kernel: &Json) -> Vec<(String, String)> {
     };
     let named = all.iter().enumerate();
     named
-        .filter_map(|(at, one)| Some((format!("PROBLEM_SIZE_{at}"), number(one)?)))
+        .filter_map(|(at, one)| {
+            Some(Size {
+                at,
+                name: format!("PROBLEM_SIZE_{at}"),
+                value: number(one)?,
+            })
+        })
         .collect()
 }
 
@@ -127,11 +140,12 @@ fn expression(json: &Json, names: &Names<'_>) -> Option<String> {
         _ => return None,
     };
     let spelled = text.replace("&&", " and ").replace("||", " or ");
-    let sizes = names.sizes.iter().enumerate();
-    let known = sizes.fold(spelled, |text, (at, (name, _))| {
-        let axis = ["X", "Y", "Z"].get(at).copied().unwrap_or("X");
-        text.replace(&format!("ProblemSize[{at}]"), name)
-            .replace(&format!("ProblemSize.{axis}"), name)
+    let known = names.sizes.iter().fold(spelled, |text, size| {
+        let text = text.replace(&format!("ProblemSize[{}]", size.at), &size.name);
+        match ["X", "Y", "Z"].get(size.at) {
+            Some(axis) => text.replace(&format!("ProblemSize.{axis}"), &size.name),
+            None => text,
+        }
     });
     Some(with_extremes(&known, names.parameters))
 }
@@ -235,7 +249,7 @@ fn variables<'j>(
 
 /// Returns the number of elements of a vector.
 fn shape(json: &Json, name: &str, names: &Names<'_>) -> Result<String, String> {
-    let every: Vec<&str> = names.sizes.iter().map(|(name, _)| name.as_str()).collect();
+    let every: Vec<&str> = names.sizes.iter().map(|size| size.name.as_str()).collect();
     expression(&json["Size"], names)
         .or_else(|| (!every.is_empty()).then(|| every.join(" * ")))
         .ok_or_else(|| format!("the vector `{name}` has no Size"))
@@ -306,7 +320,8 @@ fn launch(text: &mut String, kernel: &Json, name: &str, names: &Names<'_>) -> Re
         let divisor = strings(&kernel[format!("GridDiv{axis}")].clone()).collect::<Vec<_>>();
         let global = expression(kernel["GlobalSize"].get(axis).unwrap_or(&Json::Null), names);
         let block = block.as_deref().unwrap_or("1");
-        let size = names.sizes.get(at).map(|(name, _)| name.clone());
+        let size = names.sizes.iter().find(|size| size.at == at);
+        let size = size.map(|size| size.name.as_str());
         grid.push(match (global, size) {
             // Kernel Tuner, whose key this is, divides the problem and ignores GlobalSize.
             (_, Some(size)) if !divisor.is_empty() => {
@@ -314,6 +329,11 @@ fn launch(text: &mut String, kernel: &Json, name: &str, names: &Names<'_>) -> Re
             }
             (Some(global), _) if threads => format!("ceil_div({global}, {block})"),
             (Some(global), _) => global,
+            (None, None) if !divisor.is_empty() && kernel["ProblemSize"].get(at).is_some() => {
+                return Err(format!(
+                    "GridDiv{axis} divides ProblemSize[{at}], which is not a number"
+                ));
+            }
             (None, _) => "1".to_owned(),
         });
     }
@@ -333,4 +353,54 @@ fn launch(text: &mut String, kernel: &Json, name: &str, names: &Names<'_>) -> Re
     }
     text.push_str(" }\n");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn sizes_keep_their_index_beside_entries_that_are_no_numbers() {
+        let kernel = json!({
+            "ProblemSize": ["rows", 64, " 32 ", 16],
+            "LocalSize": { "X": "BLOCK" },
+            "GridDivX": ["BLOCK"],
+        });
+        let names = Names {
+            sizes: sizes(&kernel),
+            parameters: &[],
+        };
+        let translated = |text: &str| expression(&json!(text), &names).unwrap();
+        assert_eq!(
+            translated("ProblemSize[1] * ProblemSize[2] * ProblemSize[3]"),
+            "PROBLEM_SIZE_1 * PROBLEM_SIZE_2 * PROBLEM_SIZE_3"
+        );
+        assert_eq!(translated("ProblemSize.Y"), "PROBLEM_SIZE_1");
+        // They have no value, and the reader of the search space says so.
+        for unknown in ["ProblemSize[0]", "ProblemSize.X"] {
+            assert_eq!(translated(unknown), unknown);
+        }
+        let mut text = String::new();
+        let why = launch(&mut text, &kernel, "k", &names).unwrap_err();
+        assert!(why.contains("GridDivX divides ProblemSize[0]"), "{why}");
+    }
+
+    #[test]
+    fn a_grid_divides_the_size_of_its_own_axis() {
+        let kernel = json!({
+            "ProblemSize": ["rows", 64],
+            "LocalSize": { "X": "BLOCK" },
+            "GlobalSize": { "X": 8 },
+            "GridDivY": ["BLOCK"],
+        });
+        let names = Names {
+            sizes: sizes(&kernel),
+            parameters: &[],
+        };
+        let mut text = String::new();
+        launch(&mut text, &kernel, "k", &names).unwrap();
+        let grid = r#"grid: ["8", "ceil_div(PROBLEM_SIZE_1, (BLOCK))", "1"]"#;
+        assert!(text.contains(grid), "{text}");
+    }
 }
