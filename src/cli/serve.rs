@@ -73,6 +73,9 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// Open files that many clients need.
+const WANTED_FILES: u64 = 65_536;
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
     raise_file_limit();
@@ -117,8 +120,30 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum.map(|most| most.min(65_536)).or(Some(65_536));
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::debug!(%error, "the limit on open files stays");
+    if let Some(files) = raised(limit.current, limit.maximum) {
+        limit.current = Some(files);
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            tracing::debug!(%error, "the limit on open files stays");
+        }
+    }
+}
+
+/// Returns the limit to set instead of the current one, if that is lower. `None` in a limit is none.
+fn raised(current: Option<u64>, maximum: Option<u64>) -> Option<u64> {
+    let wanted = maximum.map_or(WANTED_FILES, |most| most.min(WANTED_FILES));
+    current.is_some_and(|now| now < wanted).then_some(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::raised;
+
+    #[test]
+    fn a_limit_on_open_files_is_never_lowered() {
+        assert_eq!(raised(Some(1024), None), Some(65_536));
+        assert_eq!(raised(Some(1024), Some(4096)), Some(4096));
+        assert_eq!(raised(Some(4096), Some(4096)), None);
+        assert_eq!(raised(Some(1 << 20), Some(1 << 20)), None);
+        assert_eq!(raised(None, None), None);
     }
 }
