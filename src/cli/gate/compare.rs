@@ -198,11 +198,11 @@ impl Gate<'_> {
             if edited || now.is_none() {
                 let [low, high] = row.sampled_interval_us();
                 let stored = [row.time_us_p50, low, high];
-                comparisons.push(stored_comparison(
-                    "the leaderboard's best as stored, before the template was edited",
-                    own,
-                    stored,
-                ));
+                let against = match edited {
+                    true => "the leaderboard's best as stored, before the template was edited",
+                    false => "the leaderboard's best as stored, which does not run now",
+                };
+                comparisons.push(stored_comparison(against, own, stored));
             }
         }
         // A measured time is never compared with a predicted one.
