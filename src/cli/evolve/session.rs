@@ -9,7 +9,7 @@ use super::reading;
 use super::request::{self, Asked};
 use super::watch::Files;
 use crate::cli::{CliError, usage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 use tokio::sync::watch::Receiver;
 use tuner_core::record::ConfigValues;
@@ -187,8 +187,10 @@ impl Session<'_> {
             let before = incumbent.get(problem)?;
             let impossible = floor::below(self.options, problem, &self.shipped, tuned);
             let doubts = before.facts.doubts.iter().chain(&tuned.facts.doubts);
-            let mut doubts: Vec<String> = doubts.cloned().chain(impossible).collect();
-            doubts.dedup();
+            let mut seen = BTreeSet::new();
+            let doubts = doubts.cloned().chain(impossible);
+            // Each once, in the order of their times.
+            let doubts = doubts.filter(|doubt| seen.insert(doubt.clone())).collect();
             Some(Comparison {
                 problem: problem.clone(),
                 incumbent: before.time,
