@@ -62,7 +62,7 @@ impl Failures {
         });
         if let Some(known) = same {
             known.count += 1;
-        } else if self.0.len() < MAX_KINDS {
+        } else if self.task_failures(&trial.kernel, &trial.problem).count() < MAX_KINDS {
             self.0.push(Failure {
                 kernel: trial.kernel.clone(),
                 problem: trial.problem.clone(),
@@ -148,7 +148,7 @@ impl Failures {
                 1 => String::new(),
                 tasks => format!(" and {}", counted(tasks - 1, "other task")),
             };
-            let first = format!("{} times {first}", kind.count);
+            let first = format!("{} {first}", counted(kind.count, "time"));
             for line in textwrap::wrap(&first, &wrapped) {
                 let _ = writeln!(text, "{line}");
             }

@@ -55,7 +55,7 @@ fn a_kind_of_failure_of_several_tasks_is_named_once() {
     failures.take(&trial(Verdict::Race, ""));
     assert_eq!(
         failures.kinds(),
-        "3 times incorrect: element 12 of `y` is 1.5\n  in k p and 1 other task\n1 times race\n  in k p\n"
+        "3 times incorrect: element 12 of `y` is 1.5\n  in k p and 1 other task\n1 time race\n  in k p\n"
     );
 }
 
@@ -73,5 +73,22 @@ fn a_long_failure_is_wrapped_and_keeps_its_paths_whole() {
         .lines()
         .filter(|line| line.chars().count() > LINE_WIDTH);
     assert_eq!(long.count(), 1, "{text}");
-    assert!(text.contains("1 times race: a word"), "{text}");
+    assert!(text.contains("1 time race: a word"), "{text}");
+}
+
+#[test]
+fn many_kinds_of_one_task_leave_room_for_those_of_others() {
+    let mut failures = Failures::default();
+    for number in 0..=MAX_KINDS {
+        let detail = "x".repeat(number);
+        failures.take(&trial(Verdict::CompileFailed, &detail));
+    }
+    assert_eq!(failures.0.len(), MAX_KINDS);
+    let mut other = trial(Verdict::Race, "two writes");
+    other.problem = "q".to_owned();
+    failures.take(&other);
+    assert_eq!(
+        failures.describe("k", "q"),
+        "  first error: race: two writes\n"
+    );
 }
