@@ -102,9 +102,10 @@ fn row(args: &Args, recording: &Recording, strategy: &str, gpus: u16) -> Result<
     })
 }
 
-/// Adds the speed-up over the first row.
+/// Adds the speed-up over the row of the smallest fleet.
 fn compare(rows: &mut [Row]) {
-    let Some((base_gpus, Some(base))) = rows.first().map(|row| (row.gpus, row.mean_s)) else {
+    let smallest = rows.iter().min_by_key(|row| row.gpus);
+    let Some((base_gpus, Some(base))) = smallest.map(|row| (row.gpus, row.mean_s)) else {
         return;
     };
     for row in rows {
@@ -112,5 +113,36 @@ fn compare(rows: &mut [Row]) {
         row.speed_up = speed_up;
         let more = f64::from(row.gpus) / f64::from(base_gpus);
         row.efficiency = speed_up.map(|speed_up| speed_up / more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(gpus: u16, mean_s: f64) -> Row {
+        Row {
+            file: "recorded.json".to_owned(),
+            strategy: "evolve".to_owned(),
+            gpus,
+            seeds: 1,
+            found: 1.0,
+            median_s: Some(mean_s),
+            mean_s: Some(mean_s),
+            evals: 1.0,
+            speed_up: None,
+            efficiency: None,
+            utilisation: 1.0,
+        }
+    }
+
+    #[test]
+    fn speed_ups_are_over_the_smallest_fleet_in_any_order() {
+        let mut rows = [row(8, 2.0), row(2, 6.0), row(4, 4.0)];
+        compare(&mut rows);
+        let speed_ups = rows.each_ref().map(|row| row.speed_up.unwrap());
+        assert_eq!(speed_ups, [3.0, 1.0, 1.5]);
+        let efficiencies = rows.each_ref().map(|row| row.efficiency.unwrap());
+        assert_eq!(efficiencies, [0.75, 1.0, 0.75]);
     }
 }
