@@ -1,7 +1,7 @@
 //! Objects named by the hash of their content.
 
-use async_nats::jetstream::Context;
 use async_nats::jetstream::object_store::{Config, GetErrorKind, ObjectStore};
+use async_nats::jetstream::{Context, ErrorCode};
 use futures_util::StreamExt as _;
 use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
@@ -85,13 +85,12 @@ impl Objects {
         if self.has(&hash).await {
             return Ok(hash);
         }
-        let first = self.put_as(&hash, content).await;
-        // A store at its limit refuses new objects.
-        if first.is_err() && self.evicts {
-            self.evict().await;
-            self.put_as(&hash, content).await?;
-        } else {
-            first?;
+        match self.put_as(&hash, content).await {
+            Err(error) if self.evicts && is_full(&error) => {
+                self.evict().await;
+                self.put_as(&hash, content).await?;
+            }
+            first => first?,
         }
         Ok(hash)
     }
@@ -178,5 +177,47 @@ impl Objects {
                 freed += size as f64;
             }
         }
+    }
+}
+
+/// Reports whether a store refused an object because it is at its limit, or the server at its own. The
+/// client passes on the server's error as text only, which has its number.
+fn is_full(error: &ObjectError) -> bool {
+    const CODES: [ErrorCode; 5] = [
+        ErrorCode::STREAM_STORE_FAILED,
+        ErrorCode::ACCOUNT_RESOURCES_EXCEEDED,
+        ErrorCode::INSUFFICIENT_RESOURCES,
+        ErrorCode::MEMORY_RESOURCES_EXCEEDED,
+        ErrorCode::STORAGE_RESOURCES_EXCEEDED,
+    ];
+    let ObjectError::Server(text) = error else {
+        return false;
+    };
+    let mut codes = CODES.iter();
+    codes.any(|code| text.contains(&format!("error code {})", code.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_full_store_makes_room() {
+        let server = |text: &str| ObjectError::Server(text.to_owned());
+        let full = "failed publishing object chunks: failed getting chunk ack: publish failed: \
+                    maximum bytes exceeded (code 503, error code 10077)";
+        assert!(is_full(&server(full)));
+        let account =
+            "publish failed: resource limits exceeded for account (code 400, error code 10002)";
+        assert!(is_full(&server(account)));
+        for other in [
+            "no answer",
+            "failed publishing object chunks: failed chunk publish: broken pipe",
+            "publish failed: timed out: didn't receive ack in time",
+            "publish failed: wrong last sequence (code 400, error code 10071)",
+        ] {
+            assert!(!is_full(&server(other)), "{other}");
+        }
+        assert!(!is_full(&ObjectError::Missing("x".to_owned())));
     }
 }
