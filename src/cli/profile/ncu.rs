@@ -87,6 +87,19 @@ pub(crate) fn find(named: Option<&Path>) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
+/// Returns ncu's pattern of the kernels with these entries. Names of the base `function` have no template arguments:
+/// `gemm` for `blas::gemm<float, TILE>`, with or without its namespace.
+fn name_pattern<'e>(entries: impl Iterator<Item = &'e str>) -> String {
+    let function = |entry: &'e str| {
+        let path = entry.split('<').next().unwrap_or(entry).trim();
+        path.rsplit("::").next().unwrap_or(path).trim()
+    };
+    let names: BTreeSet<&str> = entries.map(function).collect();
+    // A name in CUDA may have a `$`.
+    let names: Vec<String> = names.iter().map(|name| name.replace('$', r"\$")).collect();
+    format!("regex:^(.*::)?({})$", names.join("|"))
+}
+
 /// Runs the winner once under the profiler and reads its metrics.
 pub(super) fn profile(
     program: &Path,
@@ -94,13 +107,8 @@ pub(super) fn profile(
     board: &Board,
     config: &ConfigValues,
 ) -> Result<Profile, CliError> {
-    let entries: BTreeSet<&str> = kernel
-        .spec
-        .launches
-        .iter()
-        .map(|launch| launch.entry.as_str())
-        .collect();
-    let names: Vec<&str> = entries.into_iter().collect();
+    let entries = kernel.spec.launches.iter();
+    let names = name_pattern(entries.map(|launch| launch.entry.as_str()));
     let metrics: Vec<String> = PERCENT
         .iter()
         .chain(&COUNTS)
@@ -125,7 +133,7 @@ pub(super) fn profile(
             "all",
         ])
         .args(["--kernel-name-base", "function", "--kernel-name"])
-        .arg(format!("regex:^({})$", names.join("|")))
+        .arg(names)
         // A judgement launches the candidate many times; counts are to be those of one run.
         .args(["--launch-count", &kernel.spec.launches.len().to_string()])
         .args(["--metrics", &metrics.join(",")])

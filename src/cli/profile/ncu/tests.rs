@@ -1,5 +1,16 @@
-use super::{read, taken};
+use super::{name_pattern, read, taken};
 use std::path::Path;
+
+#[test]
+fn kernels_are_named_without_template_arguments() {
+    let pattern = |entries: &[&str]| name_pattern(entries.iter().copied());
+    assert_eq!(pattern(&["softmax"]), "regex:^(.*::)?(softmax)$");
+    assert_eq!(
+        pattern(&["blas::gemm<std::pair<float, TILE>>", "reduce", "gemm<1>"]),
+        "regex:^(.*::)?(gemm|reduce)$"
+    );
+    assert_eq!(pattern(&["k$1"]), r"regex:^(.*::)?(k\$1)$");
+}
 
 #[test]
 fn a_profile_is_kept_though_the_worker_was_ended_by_a_signal() {
