@@ -6,6 +6,7 @@ use super::output::{self, Column, Format, or};
 use super::progress::{best, counts};
 use super::results::block_on;
 use super::{CliError, CommandResult, usage};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use tuner_core::escape;
 use tuner_serve::client::Client;
@@ -109,8 +110,9 @@ const COLUMNS: [Column<RunView>; 6] = [
     ("state", |view| view.state.clone()),
     ("device", |view| view.device.clone()),
     ("kernels", |view| {
-        let mut distinct: Vec<&str> = view.tasks.iter().map(|task| &*task.kernel).collect();
-        distinct.dedup();
+        let mut seen = BTreeSet::new();
+        let kernels = view.tasks.iter().map(|task| &*task.kernel);
+        let distinct: Vec<&str> = kernels.filter(|name| seen.insert(*name)).collect();
         or("-", (!distinct.is_empty()).then(|| distinct.join(" ")))
     }),
     ("done", done),

@@ -7,7 +7,7 @@ mod conditions;
 mod lines;
 
 use lines::{logical_lines, without_comments};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// CUDA's own device headers.
 pub const CUDA_HEADERS: [&str; 14] = [
@@ -204,13 +204,13 @@ pub fn is_same_code(one: &str, other: &str) -> bool {
     lines(one) == lines(other)
 }
 
-/// Returns all allowed names for a parent that includes these.
+/// Returns all allowed names for a parent that includes these, each once.
 #[must_use]
 pub fn allowed(parent: &[String]) -> Vec<String> {
-    let mut names = parent.to_vec();
-    names.extend(CUDA_HEADERS.map(str::to_owned));
-    names.dedup();
-    names
+    let mut seen = BTreeSet::new();
+    let names = parent.iter().map(String::as_str).chain(CUDA_HEADERS);
+    let names = names.filter(|name| seen.insert(*name));
+    names.map(str::to_owned).collect()
 }
 
 /// Words outside of `#` directives that make a compiler read a file.

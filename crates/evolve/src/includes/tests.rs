@@ -23,6 +23,17 @@ fn headers_of_cuda_and_of_the_parent_are_allowed() {
 }
 
 #[test]
+fn each_allowed_name_is_listed_once() {
+    let parent = ["shared.cuh", CUDA_HEADERS[3]].map(str::to_owned);
+    let mut names = allowed(&parent);
+    assert_eq!(names[..2], parent);
+    assert_eq!(names.len(), CUDA_HEADERS.len() + 1);
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), CUDA_HEADERS.len() + 1);
+}
+
+#[test]
 fn every_spelling_of_another_header_is_refused_by_name() {
     for source in [
         "#include \"/etc/passwd\"",
