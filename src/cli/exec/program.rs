@@ -94,8 +94,10 @@ fn find(name: &OsStr) -> Option<PathBuf> {
     if path.components().count() > 1 || name.to_string_lossy().contains('/') {
         return Some(path).filter(is_program);
     }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders)
+    let folders = std::env::var_os("PATH").filter(|folders| !folders.is_empty());
+    folders
+        .iter()
+        .flat_map(std::env::split_paths)
         .map(|folder| folder.join(name))
         .find(is_program)
 }

@@ -74,8 +74,8 @@ pub(crate) fn find(named: Option<&Path>) -> Option<PathBuf> {
     if let Some(path) = named {
         return path.is_file().then(|| path.to_owned());
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path);
+    let path = std::env::var_os("PATH").filter(|path| !path.is_empty());
+    let folders = path.iter().flat_map(std::env::split_paths);
     let toolkit = ["CUDA_PATH", "CUDA_HOME"]
         .into_iter()
         .filter_map(std::env::var_os);
