@@ -3,6 +3,7 @@
 
 mod cache;
 mod pool;
+mod received;
 
 use super::evaluator::{BoxError, Judged, Preparation};
 use super::other_problems::{self, SEEDS};
@@ -371,6 +372,8 @@ pub struct Work {
     pub candidate: ContentHash,
     /// Result of the compiler.
     pub compilation: Compilation,
+    /// From another machine only its plans are taken.
+    #[serde(deserialize_with = "received::plans_only")]
     pub(super) job: Job,
     /// Everything that decides its judgement and its time: machine code, launches and shapes.
     pub same: ContentHash,

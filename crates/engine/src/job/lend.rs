@@ -121,7 +121,7 @@ impl Bench {
     ) -> Result<Self, LendError> {
         let request = Request {
             prior: assignment.prior.clone(),
-            ..request_for(assignment, spaces, "auto")
+            ..request_for(assignment, spaces, "auto")?
         };
         let planned = GpuTasks::new(&request, folder, &assignment.device, compiler)?;
         let places = places(assignment, &planned.tasks)?;
@@ -146,7 +146,7 @@ impl Bench {
         device: &str,
         files: LocalPaths,
     ) -> Result<Self, LendError> {
-        let request = request_for(assignment, spaces, device);
+        let request = request_for(assignment, spaces, device)?;
         let prepared = Prepared::new(&request, folder)?;
         if prepared.facts().name != kind_of(&assignment.device.name) {
             return Err(LendError::Here(format!(
@@ -329,7 +329,21 @@ fn nothing(what: &str) -> LendError {
     LendError::Here(format!("this worker does not lend {what}"))
 }
 
-fn request_for(assignment: &Assignment, spaces: &[PathBuf], device: &str) -> Request {
+/// Builds the request for these search spaces.
+///
+/// # Errors
+/// There are none.
+fn request_for(
+    assignment: &Assignment,
+    spaces: &[PathBuf],
+    device: &str,
+) -> Result<Request, LendError> {
+    // A request without kernels means those of this machine, whose code is not the sender's.
+    if spaces.is_empty() {
+        return Err(LendError::Unusable(
+            "no search space was sent with the run".to_owned(),
+        ));
+    }
     let mut problems: Vec<String> = Vec::new();
     for task in &assignment.tasks {
         if !problems.contains(&task.problem) {
@@ -339,7 +353,7 @@ fn request_for(assignment: &Assignment, spaces: &[PathBuf], device: &str) -> Req
     let kernels = spaces
         .iter()
         .map(|path| path.to_string_lossy().into_owned());
-    Request {
+    Ok(Request {
         kernels: kernels.collect(),
         device: device.to_owned(),
         arch: assignment.arch.clone(),
@@ -349,7 +363,7 @@ fn request_for(assignment: &Assignment, spaces: &[PathBuf], device: &str) -> Req
         knowledge: Vec::new(),
         no_knowledge: true,
         ..Request::default()
-    }
+    })
 }
 
 /// Returns the indices of the assignment's tasks among these.
@@ -368,3 +382,6 @@ fn places(assignment: &Assignment, tasks: &[Task]) -> Result<Vec<usize>, LendErr
     };
     assignment.tasks.iter().map(place).collect()
 }
+
+#[cfg(test)]
+mod tests;
