@@ -98,7 +98,7 @@ impl Launching {
             let mut changed = false;
             for (name, each) in &self.0 {
                 // From the last one: a replacement moves everything behind it.
-                for call in calls(&text, name).into_iter().rev() {
+                for call in outermost_calls(calls(&text, name)).into_iter().rev() {
                     if text.len() > MAX_TEXT {
                         return text;
                     }
@@ -192,6 +192,20 @@ fn calls(text: &str, name: &str) -> Vec<Call> {
         }
     }
     found
+}
+
+/// Keeps the calls that are not among the arguments of another one, whose end an expansion would
+/// move. The others are found again in the expanded text.
+fn outermost_calls(mut calls: Vec<Call>) -> Vec<Call> {
+    let mut end = 0;
+    calls.retain(|call| {
+        let is_apart = call.at.start >= end;
+        if is_apart {
+            end = call.at.end;
+        }
+        is_apart
+    });
+    calls
 }
 
 /// Returns the length of an argument list in brackets and its arguments.

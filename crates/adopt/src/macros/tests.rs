@@ -34,6 +34,16 @@ fn a_function_that_launches_by_macros_of_macros_is_written_out_once() {
 }
 
 #[test]
+fn a_macro_among_its_own_arguments_is_written_out() {
+    let text = "#define LAUNCHES_ONE_KERNEL(a) k<<<1, 1>>>(a)\n\
+                void f() { LAUNCHES_ONE_KERNEL(LAUNCHES_ONE_KERNEL(x)); LAUNCHES_ONE_KERNEL(y); }\n";
+    assert_eq!(
+        written_out(text),
+        "void f() { k<<<1, 1>>>(k<<<1, 1>>>(x)); k<<<1, 1>>>(y); }"
+    );
+}
+
+#[test]
 fn brackets_that_do_not_close_and_macros_of_themselves_end() {
     assert_eq!(written_out("#define GO(a) k<<<1, a>>>(GO(a));\nGO(1\n"), "");
     let made = written_out("#define GO(a) k<<<1, a>>>(GO(a));\nvoid f() { GO(1) }\n");
