@@ -17,8 +17,8 @@ pub fn blanked(text: &str, literals: bool) -> String {
     let mut out = bytes.to_vec();
     let mut at = 0;
     while at < bytes.len() {
-        // `1'000` is a number.
-        let begins = at == 0 || !is_word(bytes[at - 1]);
+        // `1'000` is a number, and `u8R"(…)"` a raw string.
+        let begins = is_prefix(bytes, at);
         let (end, is_blank) = match (bytes[at], bytes.get(at + 1)) {
             (b'/', Some(b'/')) => (line_end(bytes, at), true),
             (b'/', Some(b'*')) => (find(bytes, at + 2, b"*/"), true),
@@ -38,11 +38,32 @@ pub fn blanked(text: &str, literals: bool) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// Prefixes of literals that name their encoding.
+const PREFIXES: [&[u8]; 5] = [b"", b"L", b"u", b"U", b"u8"];
+
+/// Reports whether the word before a place is empty or a prefix of a literal.
+fn is_prefix(bytes: &[u8], at: usize) -> bool {
+    // One byte more than the longest prefix: a longer word is none.
+    let before = bytes.get(at.saturating_sub(3)..at).unwrap_or_default();
+    let start = before.iter().rposition(|byte| !is_word(*byte));
+    let word = before.get(start.map_or(0, |last| last + 1)..);
+    word.is_some_and(|word| PREFIXES.contains(&word))
+}
+
 fn find(bytes: &[u8], from: usize, pattern: &[u8]) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     rest.windows(pattern.len())
         .position(|window| window == pattern)
         .map_or(bytes.len(), |found| from + found + pattern.len())
+}
+
+/// Returns the length of a backslash and the line's end after it.
+fn continuation(bytes: &[u8], at: usize) -> Option<usize> {
+    match (bytes.get(at + 1), bytes.get(at + 2)) {
+        (Some(b'\n'), _) => Some(2),
+        (Some(b'\r'), Some(b'\n')) => Some(3),
+        _ => None,
+    }
 }
 
 /// Finds the end of a line comment, which continues after a backslash at the line's end.
@@ -55,7 +76,7 @@ fn line_end(bytes: &[u8], from: usize) -> usize {
     while at < bytes.len() {
         match bytes[at] {
             b'\n' => return at,
-            b'\\' => at += 2,
+            b'\\' => at += continuation(bytes, at).unwrap_or(1),
             _ => at += 1,
         }
     }
@@ -70,7 +91,7 @@ fn literal_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from + 1;
     while at < bytes.len() {
         match bytes[at] {
-            b'\\' => at += 2,
+            b'\\' => at += continuation(bytes, at).unwrap_or(2),
             b'\n' => return at,
             byte if byte == bytes[from] => return at + 1,
             _ => at += 1,

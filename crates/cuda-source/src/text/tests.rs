@@ -11,3 +11,25 @@ fn comments_and_literals_are_blanked_and_everything_keeps_its_place() {
         assert!(code.contains("1'000;") && code.contains(");"), "{code}");
     }
 }
+
+#[test]
+fn a_line_continues_after_a_backslash_before_either_end() {
+    for end in ["\n", "\r\n"] {
+        let text = format!("// N \\{end}N \\\\{end}N{end}code{end}f(\"N \\{end}N\");{end}");
+        let code = blanked(&text, true);
+        assert!(!code.contains('N') && code.contains("code"), "{code:?}");
+        assert!(code.contains(");"), "{code:?}");
+    }
+}
+
+#[test]
+fn literals_may_have_a_prefix() {
+    for prefix in ["", "L", "u", "U", "u8"] {
+        let text = format!("f({prefix}R\"x(N \" N)x\", {prefix}'\"', {prefix}\"N\"); g(1);");
+        let code = blanked(&text, true);
+        assert!(!code.contains('N') && code.contains("g(1);"), "{code}");
+    }
+    // The last letters of another word are no prefix.
+    let code = blanked("BARR\"(\" left; VAL'x", true);
+    assert!(code.contains("left; VAL'x"), "{code}");
+}
