@@ -154,6 +154,8 @@ pub(super) struct Ledger {
     valid: Vec<u128>,
     /// The fastest of each task, in rank order: a proof may withdraw the first.
     fastest: Vec<Vec<Best>>,
+    /// The default configuration of each task, once it has passed.
+    defaults: Vec<Option<ConfigValues>>,
 }
 
 /// Length of a task's list of the fastest. Proofs are postponed for few trials of a task.
@@ -183,6 +185,7 @@ impl Ledger {
                 .collect(),
             valid: tasks.iter().map(|task| task.space.count()).collect(),
             fastest: vec![Vec::new(); tasks.len()],
+            defaults: vec![None; tasks.len()],
         }
     }
 
@@ -200,6 +203,7 @@ impl Ledger {
             if trial.origin == "default" {
                 task.default_us = Some(time_us);
                 task.default_ci95_us = trial.ci95_us;
+                self.defaults[trial.task] = Some(trial.config.clone());
             }
             let found = Best {
                 config: trial.config.clone(),
@@ -217,6 +221,7 @@ impl Ledger {
         trial.best_us = task.best.as_ref().map(|best| best.time_us);
         trial.evals = self.tasks.iter().map(TaskReport::evals).sum();
     }
+
     /// Takes the result of a proof of a trial that had passed.
     #[expect(
         clippy::indexing_slicing,
@@ -230,14 +235,16 @@ impl Ledger {
             passed.into_iter().for_each(|count| *count -= 1);
             report.verdicts.retain(|_, count| *count > 0);
             *report.verdicts.entry(proof.verdict).or_insert(0) += 1;
+            // Not by its time: others may have the same predicted one.
+            if self.defaults[task].as_ref() == Some(config) {
+                (report.default_us, report.default_ci95_us) = (None, None);
+            }
         }
         if let Some(at) = fastest.iter().position(|best| best.config == *config) {
             let found = fastest.remove(at);
             if proof.is_ok() {
                 let compared = proof.compared;
                 insert_ranked(fastest, Best { compared, ..found });
-            } else if report.default_us == Some(found.time_us) {
-                (report.default_us, report.default_ci95_us) = (None, None);
             }
         }
         report.best = fastest.first().cloned();
@@ -251,3 +258,6 @@ fn insert_ranked(fastest: &mut Vec<Best>, found: Best) -> usize {
     fastest.truncate(FASTEST);
     at
 }
+
+#[cfg(test)]
+mod tests;
