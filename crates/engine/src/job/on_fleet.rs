@@ -30,9 +30,6 @@ pub(super) fn prepare(
     folder: &Path,
     fleet: Arc<dyn Fleet>,
 ) -> Result<Prepared, JobError> {
-    // Not `Request::check`, which refuses a device by the name that its workers give it.
-    request.limits()?;
-    request.strategy()?;
     let objectives = request.objective.as_deref().map(str::parse::<Objectives>);
     if objectives.is_some_and(|text| text.is_ok_and(Objectives::measures_energy)) {
         return Err(usage(
@@ -40,6 +37,7 @@ pub(super) fn prepare(
              time,code_size, or tune on the machine with the GPU",
         ));
     }
+    request.check_but_device()?;
     match request.device.parse() {
         Ok(DeviceSelector::Replay(path)) => setup::replay(request, &path, Some(fleet)),
         Ok(DeviceSelector::Vgpu(name)) => {
@@ -348,3 +346,6 @@ impl Finals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

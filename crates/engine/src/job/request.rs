@@ -187,36 +187,48 @@ impl Request {
     /// # Errors
     /// The first invalid field.
     pub fn check(&self) -> Result<(), JobError> {
-        let selector = self.selector()?;
+        self.selector()?;
+        self.check_but_device()
+    }
+
+    /// Checks the fields other than the device, which may have the name that the workers of a fleet
+    /// give it.
+    pub(super) fn check_but_device(&self) -> Result<(), JobError> {
+        let recorded = matches!(self.selector(), Ok(DeviceSelector::Replay(_)));
         self.limits()?;
         self.strategy()?;
         self.objectives()?;
         if let Some(arch) = &self.arch {
             arch.parse::<ComputeTarget>().map_err(usage)?;
-            if matches!(selector, DeviceSelector::Replay(_)) {
+            if recorded {
                 return Err(usage(
                     "--arch needs a kernel to compile, and a recorded file has none; leave it out",
                 ));
             }
         }
-        match self.prior.as_deref() {
-            None => {}
-            Some("vgpu") if matches!(selector, DeviceSelector::Replay(_)) => {
-                return Err(usage(
-                    "--prior needs a kernel to compile, and a recorded file has none; leave it out",
-                ));
-            }
-            Some("vgpu") => {}
-            Some(other) => {
-                return Err(usage(format!(
-                    "no prior is called `{other}`; type --prior vgpu"
-                )));
-            }
+        if self.has_prior()? && recorded {
+            return Err(usage(
+                "--prior needs a kernel to compile, and a recorded file has none; leave it out",
+            ));
         }
         if !self.knowledge.is_empty() {
             self.guided("takes no knowledge", "--knowledge")?;
         }
         Ok(())
+    }
+
+    /// Reports whether a prior is requested.
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub(super) fn has_prior(&self) -> Result<bool, JobError> {
+        match self.prior.as_deref() {
+            None => Ok(false),
+            Some("vgpu") => Ok(true),
+            Some(other) => Err(usage(format!(
+                "no prior is called `{other}`; type --prior vgpu"
+            ))),
+        }
     }
 
     /// Parses the device.
@@ -278,12 +290,13 @@ impl Request {
                 "--until-converged is about the time alone; leave it or --objective out",
             ));
         }
-        let selector = self.selector()?;
-        let recorded = matches!(selector, DeviceSelector::Replay(_));
+        // Another name is that of a fleet's device.
+        let selector = self.selector().ok();
+        let recorded = matches!(selector, Some(DeviceSelector::Replay(_)));
         if objectives.measures_energy() {
-            let why = match super::setup::resolved(selector) {
-                DeviceSelector::Replay(_) => "a recorded file does not say `energy`",
-                DeviceSelector::Vgpu(_) => "a virtual GPU uses no `energy`",
+            let why = match selector.map(super::setup::resolved) {
+                Some(DeviceSelector::Replay(_)) => "a recorded file does not say `energy`",
+                Some(DeviceSelector::Vgpu(_)) => "a virtual GPU uses no `energy`",
                 _ => return Ok(Some(objectives)),
             };
             return Err(wrong(&format!(

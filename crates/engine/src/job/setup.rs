@@ -259,7 +259,7 @@ fn prior(
     facts: &DeviceFacts,
     limits: &DeviceLimits,
 ) -> Result<Option<Arc<Prior>>, JobError> {
-    if request.prior.is_none() {
+    if !request.has_prior()? {
         return Ok(None);
     }
     let arch = like(&facts.name, limits).ok_or_else(|| {
