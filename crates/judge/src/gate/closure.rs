@@ -106,7 +106,8 @@ impl Gate<'_> {
             return Ok(());
         }
         let detail = format!(
-            "race: blocks of one launch read what its block {other} stores, and nothing orders them              (problem {})",
+            "race: blocks of one launch read what its block {other} stores, and nothing orders them \
+             (problem {})",
             self.plan.problem
         );
         Err(self.reject(Verdict::Race, detail))

@@ -370,7 +370,8 @@ impl Gate<'_> {
         let [one, two] = conflict.blocks;
         let element = conflict.byte / argument.element.size() as u64;
         let detail = format!(
-            "race: blocks {one} and {two} both store to element {element} of `{}`, and nothing              orders them (problem {})",
+            "race: blocks {one} and {two} both store to element {element} of `{}`, and nothing \
+             orders them (problem {})",
             argument.name, self.plan.problem
         );
         Err(self.reject(Verdict::Race, detail))
