@@ -488,7 +488,7 @@ fn sizes(plan: &Plan) -> Vec<f64> {
     };
     let rms = match largest.fill {
         Fill::Normal { mean, std } => mean.hypot(std),
-        Fill::Uniform { min, max } if min < 0.0 => {
+        Fill::Uniform { min, max } if min < 0.0 && max > 0.0 => {
             ((min * min + min * max + max * max) / 3.0).sqrt()
         }
         _ => return Vec::new(),
