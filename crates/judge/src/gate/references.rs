@@ -70,20 +70,22 @@ impl References {
     /// Limits reference data to `bytes`; the data of a single candidate is kept whatever its size.
     #[must_use]
     pub fn bounded(bytes: u64) -> Self {
+        // Three large shares and four of half their size are the whole.
+        let (large, small) = (bytes / 5, bytes / 10);
         Self {
-            inputs: BoundedCache::new(bytes / 4),
-            oracles: BoundedCache::new(bytes / 4),
-            outputs: BoundedCache::new(bytes / 4),
-            hard: BoundedCache::new(bytes / 8),
-            parts: BoundedCache::new(bytes / 8),
-            rounded: BoundedCache::new(bytes / 8),
-            coverage: BoundedCache::new(bytes / 8),
+            inputs: BoundedCache::new(large),
+            oracles: BoundedCache::new(large),
+            outputs: BoundedCache::new(large),
+            hard: BoundedCache::new(small),
+            parts: BoundedCache::new(small),
+            rounded: BoundedCache::new(small),
+            coverage: BoundedCache::new(small),
             unread: None,
             costs: HashMap::new(),
             proven: HashSet::new(),
             expected: HashMap::new(),
             means: Means {
-                memory_bytes: bytes / 4,
+                memory_bytes: large,
                 ..Means::default()
             },
         }
