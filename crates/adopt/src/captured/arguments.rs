@@ -1,11 +1,13 @@
 //! Arguments and variables as the captured launches were given them.
 
+mod variables;
+
 use super::problems::{Problem, Problems};
 use super::values::{Layout, layout};
 use super::{CapturedData, DataFile, refuse};
 use crate::AdoptError;
 use crate::expr::Expr;
-use crate::plan::{Argument, Plan, Variable, VariableContent};
+use crate::plan::{Argument, Plan, VariableContent};
 use capture::{Buffer, Launch, Pointer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -19,9 +21,6 @@ enum Place {
     /// The variable of that name.
     Variable(String),
 }
-
-/// Start of the names of the tables that CUDA's math functions bring along: no data of the program.
-const CUDA_MATH_PREFIX: &str = "__cudart_";
 
 /// A part of a buffer in one problem.
 struct Window<'c> {
@@ -312,77 +311,6 @@ impl<'c> Work<'_, 'c> {
         })
     }
 
-    /// Gives variables what the program had in them.
-    fn variables(&mut self, plan: &mut Plan) -> Result<(), AdoptError> {
-        let problems = self.problems;
-        let Some(first) = problems.all.first() else {
-            return Ok(());
-        };
-        let mut kept = Vec::new();
-        for mut held in std::mem::take(&mut plan.variables) {
-            let Some(buffer) = variable(first.launch, &held.name) else {
-                continue;
-            };
-            let (bytes, name) = (buffer.bytes, held.name.clone());
-            if let Some(ty) = fitting_type(&held, bytes) {
-                held.ty = ty;
-            }
-            let element = layout(&held.ty);
-            match (&held.held, element) {
-                (VariableContent::Pointer(to), _) => {
-                    let known = plan.arguments.iter().any(|argument| argument.name == *to);
-                    let first = buffer.pointers.first();
-                    let same = first.and_then(|it| self.names.get(&(it.buffer, it.offset)));
-                    match (known, same) {
-                        (true, _) => {}
-                        (false, Some(same)) => held.held = VariableContent::Pointer(same.clone()),
-                        (false, None) => continue,
-                    }
-                }
-                (VariableContent::Value(_), Some(layout)) if layout.bytes == bytes => {
-                    let own = self.contents(first, buffer.before.as_deref())?;
-                    let text = layout.text(&own, |_| None);
-                    held.held = VariableContent::Value(text.unwrap_or_else(|| "0".to_owned()));
-                }
-                (_, Some(layout)) if layout.bytes > 0 && bytes % layout.bytes == 0 => {
-                    let count = i64::try_from(bytes / layout.bytes).unwrap_or(1);
-                    held.held = VariableContent::Array(vec![Expr::Number(count)]);
-                    let file = name.replace("::", "_");
-                    let fill = format!("{{ file: {} }}", self.quoted(&file, "bin"));
-                    self.data.variable_fills.insert(name.clone(), fill);
-                    for problem in &problems.all {
-                        let own = variable(problem.launch, &name);
-                        let hash = own.and_then(|own| own.before.as_deref());
-                        self.store(problem, &file, "bin", hash, &(0..bytes))?;
-                    }
-                }
-                _ => continue,
-            }
-            if !buffer.written.is_empty() {
-                self.notes.insert(format!(
-                    "it writes to the variable `{name}`, and a search space compares buffers only"
-                ));
-            }
-            kept.push(held);
-        }
-        for buffer in &first.launch.buffers {
-            let Some(name) = &buffer.variable else {
-                continue;
-            };
-            if name.starts_with(CUDA_MATH_PREFIX) {
-                continue;
-            }
-            if kept.iter().all(|it| !same_variable(&it.name, name)) && !buffer.read.is_empty() {
-                self.notes.insert(format!(
-                    "the variable `{name}` is left as the file has it; write it under `variables` where the \
-                     program sets it: docs/arguments.md"
-                ));
-            }
-        }
-        plan.variables = kept;
-        Ok(())
-    }
-
     fn contents(&self, problem: &Problem<'_>, hash: Option<&str>) -> Result<Vec<u8>, AdoptError> {
         let hash = hash.unwrap_or_default();
         problem
@@ -446,23 +374,6 @@ fn decide_role(argument: &mut Argument, windows: &[Window<'_>], element: u64) ->
         (false, _) => Role::Input,
     };
     read || written || spared
-}
-
-/// Returns another type of a variable that has as many bytes as the program's: the source may define its
-/// type otherwise in each branch of conditional compilation.
-fn fitting_type(held: &Variable, bytes: u64) -> Option<String> {
-    let fits = |ty: &str| {
-        let own = layout(ty).map_or(0, |layout| layout.bytes);
-        match held.held {
-            VariableContent::Value(_) => own == bytes,
-            VariableContent::Array(_) => own > 0 && bytes.is_multiple_of(own),
-            VariableContent::Pointer(_) => true,
-        }
-    };
-    if fits(&held.ty) {
-        return None;
-    }
-    held.alternatives.iter().find(|ty| fits(ty)).cloned()
 }
 
 /// Compares a variable's name in the source with that of the module: namespaces may be missing on a side.
