@@ -185,7 +185,7 @@ impl<'c> Facts<'c> {
         plan.guessed_launch.clear();
         plan.cooperative = self.launches.iter().any(|launch| launch.cooperative);
         plan.cluster = self.launches.iter().find_map(|launch| launch.cluster);
-        propose_block(plan, unit, item);
+        propose_block(plan, unit, item, &self.names);
         Ok(())
     }
 
@@ -316,7 +316,7 @@ fn is_called(parameter: &ProposedParameter, name: &str) -> bool {
 
 /// Proposes extents of the block as parameters where nothing in the kernel fixes them and the grid is a
 /// division by them, or the kernel strides over the grid: the gate tells which sizes it works with.
-fn propose_block(plan: &mut Plan, unit: &Unit, item: usize) {
+fn propose_block(plan: &mut Plan, unit: &Unit, item: usize, names: &[Names]) {
     let reached = cut::reach(unit, item, &BTreeSet::new());
     let has = |word: &str| reached.iter().any(|at| unit.item(*at).words.contains(word));
     // Without `blockDim` the kernel knows its block's size as a number, and so do the extents of
@@ -345,7 +345,7 @@ fn propose_block(plan: &mut Plan, unit: &Unit, item: usize) {
         };
         let extent = *extent;
         let size = Expr::Name(name.clone());
-        let grid = match divided_by(grid, extent, &size) {
+        let grid = match divided_by(grid, extent, &size, names) {
             Some(divided) => divided,
             None if strides && flat => grid.clone(),
             None => continue,
@@ -373,20 +373,23 @@ fn propose_block(plan: &mut Plan, unit: &Unit, item: usize) {
     }
 }
 
-/// A division by an extent of the block, with `size` in its place; `None` where it is none.
-fn divided_by(grid: &Expr, extent: i64, size: &Expr) -> Option<Expr> {
+/// A division by an extent of the block, with `size` in its place; `None` where it is none. One that
+/// rounds down rounds up for other sizes, unless a launch of these `names` had a remainder.
+fn divided_by(grid: &Expr, extent: i64, size: &Expr, names: &[Names]) -> Option<Expr> {
     let by = Expr::Number(extent);
-    match grid {
-        Expr::Call("ceil_div", both) if both.get(1) == Some(&by) => Some(Expr::Call(
-            "ceil_div",
-            vec![both.first()?.clone(), size.clone()],
-        )),
-        Expr::Binary("//", whole, divisor) if **divisor == by => Some(Expr::Call(
-            "ceil_div",
-            vec![(**whole).clone(), size.clone()],
-        )),
-        _ => None,
-    }
+    let (whole, rounds_down) = match grid {
+        Expr::Call("ceil_div", both) if both.get(1) == Some(&by) => (both.first()?.clone(), false),
+        Expr::Binary("//", whole, divisor) if **divisor == by => {
+            let up = Expr::Call("ceil_div", vec![(**whole).clone(), by]);
+            let differs = |names: &Names| up.value(names) != grid.value(names);
+            ((**whole).clone(), names.iter().any(differs))
+        }
+        _ => return None,
+    };
+    Some(match rounds_down {
+        true => Expr::Binary("//", Box::new(whole), Box::new(size.clone())),
+        false => Expr::Call("ceil_div", vec![whole, size.clone()]),
+    })
 }
 
 /// The same expression with names in place of what the host passes under these names.
@@ -422,6 +425,19 @@ pub(crate) fn whole(bytes: &[u8]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_grid_that_leaves_a_remainder_still_rounds_down() {
+        let name = |name: &str| Box::new(Expr::Name(name.to_owned()));
+        let grid = Expr::Binary("//", name("n"), Box::new(Expr::Number(256)));
+        let divided = |n: i64| {
+            let names = [Names::from([("n".to_owned(), n)])];
+            let size = Expr::Name("BLOCK".to_owned());
+            divided_by(&grid, 256, &size, &names).map(|expr| expr.to_string())
+        };
+        assert_eq!(divided(1000).as_deref(), Some("n // BLOCK"));
+        assert_eq!(divided(1024).as_deref(), Some("ceil_div(n, BLOCK)"));
+    }
 
     #[test]
     fn values_are_listed_with_the_names_that_there_are() {
