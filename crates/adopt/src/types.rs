@@ -23,6 +23,8 @@ pub(crate) struct TypeDescription {
     pub(crate) yaml: String,
     /// Bytes of one value, where known.
     pub(crate) bytes: i64,
+    /// Alignment of a struct, bytes.
+    align: i64,
     /// Number of lanes of a number or vector.
     lanes: u32,
     /// Guessed value where a plain number is invalid.
@@ -285,12 +287,27 @@ fn record(unit: &Unit, name: &str, role: Role) -> Result<TypeDescription, String
     if types.is_empty() {
         return Err("it has no fields".to_owned());
     }
+    made.bytes = aligned(made.bytes, made.align);
     if role != Role::Scalar && !made.pointers.is_empty() {
         return Err("elements of a buffer cannot have pointers in them".to_owned());
     }
     made.yaml = format!("{{ {} }}", types.join(", "));
     made.value = Some(format!("{{ {} }}", values.join(", ")));
     Ok(made)
+}
+
+/// Rounds up to a multiple of an alignment.
+fn aligned(bytes: i64, align: i64) -> i64 {
+    let align = align.max(1);
+    bytes.saturating_add(align - 1) / align * align
+}
+
+impl TypeDescription {
+    /// Adds a field to a struct.
+    fn add_field(&mut self, bytes: i64, align: i64) {
+        self.bytes = aligned(self.bytes, align).saturating_add(bytes);
+        self.align = self.align.max(align);
+    }
 }
 
 /// A field in a struct declaration.
@@ -316,7 +333,7 @@ impl Field {
             }
             let inner =
                 inner.ok_or_else(|| format!("its field `{}` points to a struct", self.name))?;
-            made.bytes = made.bytes.saturating_add(7) / 8 * 8 + 8;
+            made.add_field(8, 8);
             made.pointers
                 .push((self.name.clone(), inner.yaml, inner.bytes));
             return Ok(("pointer".to_owned(), format!("{OWN}_{}", self.name)));
@@ -336,9 +353,10 @@ impl Field {
                 known.ok_or_else(|| format!("the extent `{extent}` is not known"))?,
             );
         }
-        let align = inner.bytes.clamp(1, 16);
-        made.bytes = made.bytes.saturating_add(align - 1) / align * align;
-        made.bytes = made.bytes.saturating_add(inner.bytes.saturating_mul(count));
+        // CUDA aligns vectors of three like one lane, others to their size, at most 16 bytes.
+        let lane = inner.bytes / i64::from(inner.lanes.max(1));
+        let align = if inner.lanes == 3 { lane } else { inner.bytes };
+        made.add_field(inner.bytes.saturating_mul(count), align.clamp(1, 16));
         let numbers = count.saturating_mul(i64::from(inner.lanes));
         let mut ty = inner.yaml;
         if self.extents.is_empty() && WHOLE.contains(&ty.as_str()) {

@@ -58,6 +58,21 @@ fn numbers_and_vectors_have_the_bytes_and_lanes_of_the_declared_type() {
 }
 
 #[test]
+fn structs_have_the_bytes_that_the_compiler_gives_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.cu");
+    let text = "struct A { float x; float3 at; };\nstruct B { double d; char c; };\n\
+        struct C { char c; float4 v; int n[3]; };\nstruct D { char c; int* to; bool b; };\n\
+        __global__ void k() {}\n";
+    std::fs::write(&file, text).unwrap();
+    let unit = Unit::read(&file, &[]).unwrap();
+    for (ty, bytes) in [("A", 16), ("B", 16), ("C", 48), ("D", 24)] {
+        let described = describe(&unit, ty, Role::Scalar, false).unwrap();
+        assert_eq!(described.bytes, bytes, "{ty}");
+    }
+}
+
+#[test]
 fn structs_are_described_by_their_fields() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.cu");
