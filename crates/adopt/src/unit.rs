@@ -422,11 +422,12 @@ fn in_project(here: &Path, spelled: &str) -> Option<PathBuf> {
         .position(|above| above.join(".git").exists())?;
     let above = here.ancestors().take(root.min(MAX_ANCESTORS) + 1);
     above.into_iter().find_map(|above| {
-        let entries = std::fs::read_dir(above).ok()?.take(MAX_FOLDERS);
+        let entries = std::fs::read_dir(above).ok()?;
         let mut folders: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
         // The file system's order is arbitrary, and the first match must be the same everywhere.
         folders.sort();
-        let mut paths = folders.into_iter().map(|folder| folder.join(spelled));
+        let folders = folders.into_iter().take(MAX_FOLDERS);
+        let mut paths = folders.map(|folder| folder.join(spelled));
         paths.find(|path| path.is_file())
     })
 }
