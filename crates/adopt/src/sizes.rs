@@ -66,8 +66,7 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
     };
     if plan.grid.iter().any(fails) {
         plan.grid = guessed_grid(plan, all.as_ref());
-        plan.guessed_launch.push("grid");
-        plan.guessed_launch.dedup();
+        plan.guess("grid");
     }
     let threads = {
         let extents = plan.grid.iter().chain(&plan.block).cloned();

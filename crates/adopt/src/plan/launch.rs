@@ -123,7 +123,7 @@ impl Plan {
             if self.shared.is_none()
                 && shared.is_some_and(|node| scope.source.node_text(node) != "0")
             {
-                self.guessed_launch.push("shared");
+                self.guess("shared");
             }
         }
         let text = known.unit.text(known.own);
@@ -146,17 +146,16 @@ impl Plan {
         if self.block.is_empty() {
             let named = |text: &str| self.meaning(host, text);
             self.block = block_of_index(&code, named).unwrap_or_else(|| guessed_block(text));
-            self.guessed_launch.push("block");
+            self.guess("block");
         }
         if self.grid.is_empty() {
-            self.guessed_launch.push("grid");
+            self.guess("grid");
         }
         if self.shared.is_none() && takes_shared(known.unit, item) {
             // A generous upper bound, as for buffers.
             self.shared = Some(Expr::Number(1 << 14));
-            self.guessed_launch.push("shared");
+            self.guess("shared");
         }
-        self.guessed_launch.dedup();
         self.cooperative = known
             .launch
             .as_ref()

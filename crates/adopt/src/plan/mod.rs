@@ -153,6 +153,13 @@ pub(crate) struct LaunchSelection {
 }
 
 impl Plan {
+    /// Marks a part of the launch as guessed.
+    pub(crate) fn guess(&mut self, part: &'static str) {
+        if !self.guessed_launch.contains(&part) {
+            self.guessed_launch.push(part);
+        }
+    }
+
     /// Builds the parts that need no compiler; `None` where the item is not a function.
     pub(crate) fn read(unit: &Unit, item: usize, settings: &Settings<'_>) -> Option<Self> {
         Self::read_launch(unit, item, settings, &LaunchSelection::default())
