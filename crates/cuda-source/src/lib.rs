@@ -9,5 +9,5 @@ pub mod tree;
 mod text;
 mod types;
 
-pub use text::{blanked, is_word};
+pub use text::{blanked, is_word, radix_of};
 pub use types::{Base, CppType};

@@ -107,5 +107,18 @@ fn raw_end(bytes: &[u8], from: usize) -> usize {
     find(bytes, open, &close)
 }
 
+/// Returns the digits and the radix of a whole literal in lower case without a suffix; `None` if it is
+/// decimal or no whole number.
+#[must_use]
+pub fn radix_of(literal: &str) -> Option<(&str, u32)> {
+    let prefixed = |prefix: &str, radix| Some((literal.strip_prefix(prefix)?, radix));
+    if let Some(found) = prefixed("0x", 16).or_else(|| prefixed("0b", 2)) {
+        return Some(found);
+    }
+    let digits = literal.strip_prefix('0')?;
+    let is_octal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_octal.then_some((digits, 8))
+}
+
 #[cfg(test)]
 mod tests;

@@ -180,7 +180,7 @@ fn compare(name: &str, value: &Value, own: &MacroDefault) -> Option<Finding> {
     }
 }
 
-/// Parses a C++ number literal: decimal, hexadecimal, with suffix, in parentheses.
+/// Parses a C++ number literal: of any radix, with suffix, in parentheses.
 fn literal(text: &str) -> Option<f64> {
     let inner = text
         .strip_prefix('(')
@@ -195,9 +195,9 @@ fn literal(text: &str) -> Option<f64> {
     }
     // C++14 separates digits by quotes: 1'000.
     let lower = text.to_ascii_lowercase().replace('\'', "");
-    if let Some(digits) = lower.strip_prefix("0x") {
-        let digits = digits.trim_end_matches(['u', 'l']);
-        return i64::from_str_radix(digits, 16)
+    let whole = lower.trim_end_matches(['u', 'l']);
+    if let Some((digits, radix)) = cuda_source::radix_of(whole) {
+        return i64::from_str_radix(digits, radix)
             .ok()
             .map(|number| number as f64);
     }

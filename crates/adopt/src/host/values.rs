@@ -50,11 +50,10 @@ pub(super) fn is_real(text: &str) -> bool {
 pub(super) fn number(text: &str) -> Option<Expr> {
     let plain = text.replace('\'', "");
     let lower = plain.to_lowercase();
-    if let Some(digits) = lower.strip_prefix("0x") {
-        let digits = digits.trim_end_matches(['u', 'l']);
-        return i64::from_str_radix(digits, 16).ok().map(Expr::Number);
-    }
     let whole = lower.trim_end_matches(['u', 'l']);
+    if let Some((digits, radix)) = cuda_source::radix_of(whole) {
+        return i64::from_str_radix(digits, radix).ok().map(Expr::Number);
+    }
     if let Ok(value) = whole.parse() {
         return Some(Expr::Number(value));
     }
@@ -81,3 +80,6 @@ pub(super) fn size_of(text: &str) -> Expr {
 pub(crate) fn sizeof(name: &str) -> Option<&str> {
     name.strip_prefix("sizeof(")?.strip_suffix(')')
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-use super::blanked;
+use super::{blanked, radix_of};
 
 #[test]
 fn comments_and_literals_are_blanked_and_everything_keeps_its_place() {
@@ -32,4 +32,22 @@ fn literals_may_have_a_prefix() {
     // The last letters of another word are no prefix.
     let code = blanked("BARR\"(\" left; VAL'x", true);
     assert!(code.contains("left; VAL'x"), "{code}");
+}
+
+#[test]
+fn whole_literals_have_the_radix_of_their_prefix() {
+    for (literal, expected) in [
+        ("0x1f", Some(("1f", 16))),
+        ("0b101", Some(("101", 2))),
+        ("010", Some(("10", 8))),
+        ("089", Some(("89", 8))),
+        ("00", Some(("0", 8))),
+        ("0", None),
+        ("10", None),
+        ("0.5", None),
+        ("0e1", None),
+        ("01.5", None),
+    ] {
+        assert_eq!(radix_of(literal), expected, "{literal}");
+    }
 }

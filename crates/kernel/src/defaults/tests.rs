@@ -21,10 +21,13 @@ fn equal_defaults_may_be_spelled_in_several_ways() {
         (Value::Int(64), "64"),
         (Value::Int(64), "(64)"),
         (Value::Int(64), "0x40u"),
+        (Value::Int(64), "0100"),
+        (Value::Int(5), "0b101"),
         (Value::Int(1), "true"),
         (Value::Bool(false), "0"),
         (Value::Float(0.5), "0.5f"),
         (Value::Float(2.0), "2"),
+        (Value::Float(0.5), "00.5"),
         (Value::Text("unsigned int".into()), "unsigned  int"),
     ] {
         assert_eq!(check(value.clone(), text), None, "{value} {text}");
