@@ -244,12 +244,14 @@ const MAX_TEXT_BYTES: usize = 1 << 16;
 /// Concatenates two texts or lists, or repeats a text.
 fn text_binary(op: Op, a: &Val, b: &Val) -> Val {
     match (op, a, b) {
-        (Op::Add, Val::Text(a), Val::Text(b)) if a.len() + b.len() <= MAX_TEXT_BYTES => {
-            Val::Text(format!("{a}{b}").into())
-        }
-        (Op::Add, Val::List(a), Val::List(b)) if a.len() + b.len() <= MAX_TEXT_BYTES => {
-            Val::List(a.iter().chain(b.iter()).cloned().collect())
-        }
+        (Op::Add, Val::Text(a), Val::Text(b)) => match a.len() + b.len() {
+            ..=MAX_TEXT_BYTES => Val::Text(format!("{a}{b}").into()),
+            _ => Val::Fault(Fault::Overflow),
+        },
+        (Op::Add, Val::List(a), Val::List(b)) => match a.len() + b.len() {
+            ..=MAX_TEXT_BYTES => Val::List(a.iter().chain(b.iter()).cloned().collect()),
+            _ => Val::Fault(Fault::Overflow),
+        },
         (Op::Mul, Val::Text(text), times) | (Op::Mul, times, Val::Text(text)) => {
             match times.int() {
                 Some(times) => {
@@ -267,3 +269,6 @@ fn text_binary(op: Op, a: &Val, b: &Val) -> Val {
         _ => op.type_fault(),
     }
 }
+
+#[cfg(test)]
+mod tests;
