@@ -87,10 +87,14 @@ pub(super) async fn insert_trials(
     let rows: Vec<(i64, &PendingTrial)> = (first..).zip(trials.iter().copied()).collect();
     // In the order of foreign keys.
     insert_candidates(connection, &rows).await?;
-    insert_verdicts(connection, &rows, judged_at).await?;
-    let long = rows
+    let (details, bodies): (Vec<_>, Vec<_>) = rows
         .iter()
-        .filter_map(|(id, row)| Some((*id, packed(&row.trial.judgement.detail).1?)));
+        .map(|(_, row)| packed(&row.trial.judgement.detail))
+        .unzip();
+    let described: Vec<_> = rows.iter().copied().zip(details).collect();
+    insert_verdicts(connection, &described, judged_at).await?;
+    let long = rows.iter().zip(bodies);
+    let long = long.filter_map(|((id, _), body)| Some((*id, body?)));
     insert_bodies(connection, "long_details", &long.collect::<Vec<_>>()).await?;
     insert_compilations(connection, &rows).await?;
     insert_measurements(connection, &rows).await?;
@@ -120,9 +124,10 @@ async fn insert_candidates(
     .await
 }
 
+/// Inserts the verdicts of trials, each with its detail.
 async fn insert_verdicts(
     connection: &mut SqliteConnection,
-    rows: &[(i64, &PendingTrial)],
+    rows: &[((i64, &PendingTrial), &str)],
     judged_at: &str,
 ) -> Result<(), sqlx::Error> {
     insert_many(
@@ -132,7 +137,7 @@ async fn insert_verdicts(
         "(?,?,(SELECT id FROM candidates WHERE problem=? AND hash=?),?,?,?,?,?,?,?,?,?)",
         "",
         rows,
-        |values, (id, row)| {
+        |values, ((id, row), detail)| {
             let trial = &row.trial;
             values.add(*id)?;
             values.add(row.task)?;
@@ -141,7 +146,7 @@ async fn insert_verdicts(
             values.add(row.provenance)?;
             values.add((!row.announced).then(|| integer(trial.sequence)))?;
             values.add(trial.judgement.verdict.name())?;
-            values.add(packed(&trial.judgement.detail).0.to_owned())?;
+            values.add((*detail).to_owned())?;
             values.add(trial.judgement.max_error)?;
             values.add(compared(trial).map(Text))?;
             values.add(integer(trial.charged_us))?;
