@@ -35,7 +35,7 @@ template <class tuner_r, class... tuner_a> struct tuner_facts<tuner_r (*)(tuner_
 template <int tuner_i, class tuner_f, class tuner_s> __global__ void tuner_signature() {}
 constexpr __device__ bool tuner_equal(const char* tuner_a, const char* tuner_b) { return *tuner_a == *tuner_b && (*tuner_a == 0 || tuner_equal(tuner_a + 1, tuner_b + 1)); }
 template <int tuner_i, bool tuner_b> __global__ void tuner_macro() {}
-template <int tuner_i, unsigned long long tuner_v> __global__ void tuner_member() {}
+template <int tuner_i, unsigned long long tuner_v, unsigned long long tuner_w> __global__ void tuner_member() {}
 template <class tuner_t> struct tuner_pointee { using tuner_u = tuner_t; };
 template <class tuner_t> struct tuner_pointee<const tuner_t> : tuner_pointee<tuner_t> {};
 template <class tuner_t> struct tuner_pointee<tuner_t*> : tuner_pointee<tuner_t> {};
@@ -62,18 +62,29 @@ pub(super) fn ask(
         let Some(kernel) = kernels.get(*kernel) else {
             continue;
         };
+        let place = format!("((tuner_t*)0)->{field}");
+        let answer = |name: &str, value: &str| {
+            format!(
+                "template <class tuner_t, class = decltype({place})> static constexpr __device__ \
+                 unsigned long long {name}(int) {{ return {value}; }}\n\
+                 template <class tuner_t> static constexpr __device__ unsigned long long {name}(...) \
+                 {{ return ~0ull; }}"
+            )
+        };
+        let at = format!("(unsigned long long)__INTADDR__(&({place}))");
+        let (at, bytes) = (
+            answer("tuner_at", &at),
+            answer("tuner_bytes", &format!("sizeof({place})")),
+        );
+        let owner = format!("tuner_declarations::tuner_field_{index}");
+        let ty =
+            format!("tuner_declarations::tuner_nth<{parameter}, decltype(&{kernel})>::tuner_u");
         // Writing to a String cannot fail. A type without the member answers with all bits set.
         let _ = writeln!(
             text,
-            "namespace tuner_declarations {{ struct tuner_field_{index} {{\n\
-             template <class tuner_t, class = decltype(((tuner_t*)0)->{field})> static constexpr \
-             __device__ unsigned long long tuner_at(int) {{ return (unsigned long long)\
-             __INTADDR__(&(((tuner_t*)0)->{field})) * 1048576ull + sizeof(((tuner_t*)0)->{field}); }}\n\
-             template <class tuner_t> static constexpr __device__ unsigned long long tuner_at(...) \
-             {{ return ~0ull; }} }}; }}\n\
+            "namespace tuner_declarations {{ struct tuner_field_{index} {{\n{at}\n{bytes} }}; }}\n\
              template __global__ void tuner_declarations::tuner_member<{index}, \
-             tuner_declarations::tuner_field_{index}::tuner_at<\
-             tuner_declarations::tuner_nth<{parameter}, decltype(&{kernel})>::tuner_u>(0)>();"
+             {owner}::tuner_at<{ty}>(0), {owner}::tuner_bytes<{ty}>(0)>();"
         );
     }
     for (index, kernel) in kernels.iter().enumerate() {
@@ -126,9 +137,13 @@ pub(super) fn signature(answer: &[ProbedKernel], index: usize) -> Option<Vec<Par
 /// Returns the offset of a struct's member and its size, bytes; the inner `None` if the struct has
 /// no such member.
 pub(super) fn member(answer: &[ProbedKernel], index: usize) -> Option<Option<(u64, u64)>> {
-    let value = number(instance(answer, "tuner_member", index)?.first()?)?;
-    // The query answers offset · 2^20 + size, and all bits set where the member is missing.
-    Some((value != u64::MAX).then_some((value >> 20, value & 0xf_ffff)))
+    let numbers = instance(answer, "tuner_member", index)?;
+    let [at, bytes] = numbers.as_slice() else {
+        return None;
+    };
+    let (at, bytes) = (number(at)?, number(bytes)?);
+    // The query answers all bits set where the member is missing.
+    Some((at != u64::MAX).then_some((at, bytes)))
 }
 
 /// Reports whether macro number `index` of the query still has its value.

@@ -1,4 +1,4 @@
-use super::{ask, signature, unchanged};
+use super::{ask, member, signature, unchanged};
 use crate::compile::ProbedKernel;
 use tuner_core::value::Value;
 
@@ -54,5 +54,26 @@ fn macros_are_asked_with_the_text_that_the_tuner_gave_them() {
     assert!(
         text.contains("TUNER_MEANING(FAST), TUNER_MEANING(1)"),
         "{text}"
+    );
+}
+
+#[test]
+fn a_member_may_have_any_size() {
+    let answer = [
+        kernel("_ZN18tuner_declarations12tuner_memberILi0ELy4ELy1048576EEEvv"),
+        kernel(
+            "_ZN18tuner_declarations12tuner_memberILi1ELy18446744073709551615ELy18446744073709551615EEEvv",
+        ),
+        kernel("_ZN18tuner_declarations12tuner_memberILi2ELy17592186044416ELy5368709120EEEvv"),
+    ];
+    let found: Vec<_> = (0..4).map(|index| member(&answer, index)).collect();
+    assert_eq!(
+        found,
+        [
+            Some(Some((4, 1 << 20))),
+            Some(None),
+            Some(Some((1 << 44, 5 << 30))),
+            None
+        ]
     );
 }
