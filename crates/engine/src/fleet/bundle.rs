@@ -64,7 +64,7 @@ pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleEr
     }
     let data = kernel.spec.data_paths();
     paths.extend(data.iter().map(|path| absolute(path)));
-    relative(kernel, &paths)?;
+    relative(kernel)?;
     paths.sort();
     // A header that several files include is packed once.
     paths.dedup();
@@ -90,14 +90,12 @@ pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleEr
 }
 
 /// Refuses a search space that names files or folders by absolute paths of this machine.
-fn relative(kernel: &Kernel, paths: &[PathBuf]) -> Result<(), BundleError> {
-    let space = absolute(&kernel.path);
-    let text = files::read_text(&space, files::MAX_TEXT_BYTES).unwrap_or_default();
-    let folders = kernel.spec.include.iter().map(|folder| absolute(folder));
-    let others = paths.iter().filter(|path| **path != space).cloned();
-    let mut named = others.chain(folders).map(|path| path.display().to_string());
-    match named.find(|path| text.contains(path.as_str())) {
-        Some(path) => Err(BundleError::Absolute { space, path }),
+fn relative(kernel: &Kernel) -> Result<(), BundleError> {
+    match kernel.spec.places().absolute.first() {
+        Some(path) => Err(BundleError::Absolute {
+            space: absolute(&kernel.path),
+            path: path.display().to_string(),
+        }),
         None => Ok(()),
     }
 }

@@ -46,7 +46,6 @@ pub(super) fn spec(
     path: &Path,
 ) -> Result<KernelSpec, Vec<Diagnostic>> {
     let mut checker = Checker::new(source, path);
-    let folder = checker.folder;
     checker.places.source = Some(document.source.at.clone());
     let texts = document.parameters.unwrap_or_default();
     let parameters = checker.parameters(&texts);
@@ -89,7 +88,7 @@ pub(super) fn spec(
         path: path.to_owned(),
         kernel: checker.kernel_name(document.kernel),
         summary: document.summary.unwrap_or_default(),
-        source: folder.join(document.source.value),
+        source: checker.file(&document.source.value),
         problems,
         check_problems,
         parameters,
@@ -108,7 +107,7 @@ pub(super) fn spec(
         seeds,
         options,
         arch_features,
-        include: include.iter().map(|include| folder.join(include)).collect(),
+        include: include.iter().map(|it| checker.file(it)).collect(),
         baseline,
         torch_fallback,
         data_hashes: std::collections::BTreeMap::new(),

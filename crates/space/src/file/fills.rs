@@ -6,6 +6,7 @@ use super::forms::{Forms, forms};
 use super::schema::{Formula, Key};
 use crate::Expr;
 use serde::de::{self, Deserialize};
+use std::path::{Path, PathBuf};
 use tuner_core::data::DataFile;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
@@ -149,6 +150,15 @@ fn bare<E: de::Error>(word: &str, example: &str) -> E {
 }
 
 impl Checker<'_> {
+    /// Returns the path of a named file or folder, and notes one that is named by its absolute path.
+    pub(super) fn file(&mut self, name: &(impl AsRef<Path> + ?Sized)) -> PathBuf {
+        let name = name.as_ref();
+        if name.is_absolute() {
+            self.places.absolute.push(name.to_owned());
+        }
+        self.folder.join(name)
+    }
+
     /// Builds a fill and the expressions that it takes from the problem; reports an invalid one.
     pub(super) fn fill(
         &mut self,
@@ -169,7 +179,7 @@ impl Checker<'_> {
                 plain(Fill::Sorted { min, max })
             }
             FillText::File(path) => {
-                let path = self.folder.join(path);
+                let path = self.file(path);
                 let file = DataFile::new(&path);
                 self.places.data.push((path, at.clone()));
                 plain(Fill::File(file))

@@ -377,7 +377,7 @@ impl Checker<'_> {
                 let (grid, block) = (self.extents(grid), self.extents(block));
                 let shared = self.shared(text.shared)?;
                 Some(Reference::Kernel {
-                    source: self.folder.join(source.value),
+                    source: self.file(&source.value),
                     launch: Box::new(Launch {
                         entry: entry.value,
                         when: None,
@@ -437,7 +437,7 @@ impl Checker<'_> {
                 .find(|(name, _)| name.value == argument.name);
             match file {
                 Some((name, path)) => {
-                    let path = self.folder.join(path);
+                    let path = self.file(path);
                     found.push(Fill::File(DataFile::new(&path)));
                     self.places.data.push((path, name.at.clone()));
                 }

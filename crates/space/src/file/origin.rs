@@ -39,6 +39,8 @@ pub struct Places {
     pub options: Vec<Range<usize>>,
     /// Files of data that arguments and variables are filled with.
     pub data: Vec<(PathBuf, Range<usize>)>,
+    /// Files and folders that are named by absolute paths.
+    pub absolute: Vec<PathBuf>,
     /// Expressions of derived values, arguments, launches and so on, in the order of the file's
     /// sections.
     pub expressions: Vec<Range<usize>>,

@@ -72,6 +72,23 @@ fn data_and_headers_travel_and_paths_of_one_machine_are_refused() {
 }
 
 #[test]
+fn a_path_in_a_comment_or_at_the_beginning_of_a_word_is_no_name() {
+    let here = tempfile::tempdir().unwrap();
+    with_data(here.path(), "headers");
+    let space = here.path().join("copy.yaml");
+    let text = std::fs::read_to_string(&space).unwrap();
+    let header = here.path().join("headers/part.cuh");
+    let text = format!(
+        "# made from {}\nsummary: as in {}.old\n{text}",
+        here.path().join("copy.cu").display(),
+        header.display()
+    );
+    std::fs::write(&space, text).unwrap();
+    let packed = pack(&Kernel::load(&space).unwrap(), &mut PackedFiles::new());
+    assert!(packed.is_ok(), "{packed:?}");
+}
+
+#[test]
 fn a_content_that_lies_about_its_hash_and_a_way_out_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut files = PackedFiles::new();
