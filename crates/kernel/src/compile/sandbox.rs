@@ -19,6 +19,8 @@ const STACK_BYTES: usize = 32 << 20;
 const MAX_HEADERS: usize = 50_000;
 /// Spellings of the option that names a folder of headers.
 const FOLDER_OPTIONS: [&str; 2] = ["-I", "--include-path"];
+/// Beginnings of the options with which NVRTC writes a file: traces and precompiled headers.
+const WRITING_OPTIONS: [&str; 3] = ["fdevice-time-trace", "create-pch", "pch-dir"];
 
 /// Runs `work` in a thread that can only read files of these folders.
 ///
@@ -112,12 +114,12 @@ pub(super) fn linked_folders(folder: &Path) -> BTreeSet<PathBuf> {
     linked
 }
 
-/// Returns the option with which NVRTC writes a file, if given: confined, NVRTC aborts on it.
+/// Returns the option with which NVRTC writes a file, if given: confined, NVRTC aborts on a trace, and
+/// without Landlock nothing else refuses one.
 pub(super) fn writes_file(options: &[String]) -> Option<&str> {
     let writes = |option: &&str| {
-        option
-            .trim_start_matches('-')
-            .starts_with("fdevice-time-trace")
+        let name = option.trim_start_matches('-');
+        WRITING_OPTIONS.iter().any(|begin| name.starts_with(begin))
     };
     options.iter().map(String::as_str).find(writes)
 }

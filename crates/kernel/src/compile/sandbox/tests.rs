@@ -91,16 +91,17 @@ fn no_spelling_reads_a_file_of_elsewhere() {
 #[test]
 fn an_option_writes_no_file() {
     let (root, folder, _) = project();
-    let trace = root.path().join("trace.json");
-    let option = format!("--fdevice-time-trace={}", trace.display());
-    let (status, log) = compile("__global__ void k() {}", &[folder.clone(), option]);
-    assert_eq!(status, RawStatus::Refused);
-    assert!(log.contains("writes a file"), "{log}");
-    let pch = root.path().join("headers.pch");
-    compile(
-        "#include <mine.h>\n__global__ void k() {}",
-        &[folder, format!("--create-pch={}", pch.display())],
-    );
+    let [trace, pch] = ["trace.json", "headers.pch"].map(|name| root.path().join(name));
+    for option in [
+        format!("--fdevice-time-trace={}", trace.display()),
+        format!("--create-pch={}", pch.display()),
+        format!("-pch-dir={}", root.path().display()),
+    ] {
+        let text = "#include <mine.h>\n__global__ void k() {}";
+        let (status, log) = compile(text, &[folder.clone(), option]);
+        assert_eq!(status, RawStatus::Refused, "{log}");
+        assert!(log.contains("writes a file"), "{log}");
+    }
     assert!(!trace.exists() && !pch.exists());
 }
 
