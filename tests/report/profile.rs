@@ -106,7 +106,7 @@ async fn a_measured_winner_is_profiled_under_ncu_and_the_report_uses_it() {
         std::fs::read_to_string(folder.join("ncu-arguments.txt")).expect("it was called");
     for expected in [
         "--csv",
-        "regex:^(scale)$",
+        "regex:^(.*::)?(scale)$",
         "profile-target",
         "large",
         "BLOCK=128,PAD=0,SYNC=1",
