@@ -139,6 +139,30 @@ impl GpuSession {
         }
     }
 
+    /// Loads several plans; where one fails, none stays loaded.
+    ///
+    /// # Errors
+    /// As [`load_subject`](Self::load_subject).
+    pub fn load_list<'p>(
+        &mut self,
+        plans: impl IntoIterator<Item = &'p Plan>,
+        seed: u64,
+    ) -> Result<Vec<Subject>, Judgement> {
+        let mut loaded = Vec::new();
+        for plan in plans {
+            match self.load_subject(plan, seed) {
+                Ok(subject) => loaded.push(subject),
+                Err(fault) => {
+                    loaded
+                        .into_iter()
+                        .for_each(|subject| self.drop_subject(subject));
+                    return Err(fault);
+                }
+            }
+        }
+        Ok(loaded)
+    }
+
     /// Frees a subject's buffers and graphs.
     pub fn drop_subject(&mut self, subject: Subject) {
         let Some(loaded) = self.subjects.loaded.remove(&subject.0) else {

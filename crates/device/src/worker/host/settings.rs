@@ -80,7 +80,10 @@ impl Settings {
         let stand_in = stand_in::installed().is_some();
         let under_exec = std::env::var_os(EXEC_VARIABLE).is_some();
         let patience = if under_exec { EXEC_PATIENCE } else { 1 };
-        let plain = Self::for_device(&format!("cuda:{ordinal}"))?;
+        let mut plain = Self::for_device(&format!("cuda:{ordinal}"))?;
+        let mut environment = std::mem::take(&mut plain.environment);
+        // Kernels are loaded with their module: never while a graph is being captured.
+        environment.push(("CUDA_MODULE_LOADING".to_owned(), "EAGER".to_owned()));
         Ok(Self {
             helpers: Some(helpers),
             carry: if stand_in || under_exec {
@@ -93,8 +96,7 @@ impl Settings {
             // Includes pauses for cooling, a warm-up and a paired comparison of a slow kernel.
             time: patience * Duration::from_secs(120),
             gate: patience * plain.gate,
-            // Kernels are loaded with their module: never while a graph is being captured.
-            environment: vec![("CUDA_MODULE_LOADING".to_owned(), "EAGER".to_owned())],
+            environment,
             ..plain
         })
     }

@@ -59,13 +59,14 @@ impl OpenGpu {
         };
         begins(Step::Time).map_err(Failure::Pipe)?;
         let mut fight = || -> Result<Response, Judgement> {
-            let challenger = self.session.load_subject(challenger, contest.seed)?;
-            let incumbent = self.session.load_subject(incumbent, contest.seed)?;
             let session = &mut self.session;
+            let subjects = session.load_list([challenger, incumbent], contest.seed)?;
+            let pair = <[_; 2]>::try_from(subjects.as_slice());
+            let [challenger, incumbent] = pair.map_err(|_| not_judged())?;
             let settings = settings();
             let result = executor::duel(session, challenger, incumbent, CacheMode::Warm, settings);
-            self.session.drop_subject(challenger);
-            self.session.drop_subject(incumbent);
+            session.drop_subject(challenger);
+            session.drop_subject(incumbent);
             Ok(Response::Dueled(result?.map(Box::new)))
         };
         Ok(fight().unwrap_or_else(|fault| Response::Failed(fault.detail)))
@@ -102,13 +103,8 @@ impl OpenGpu {
         };
         let reference = contest.reference.as_ref().unwrap_or(&contest.plans[*first]);
         let task = self.task(reference, contest.seed)?;
-        let mut subjects = Vec::with_capacity(right.len());
-        for index in &right {
-            subjects.push(
-                self.session
-                    .load_subject(&contest.plans[*index], contest.seed)?,
-            );
-        }
+        let plans = right.iter().map(|index| &contest.plans[*index]);
+        let subjects = self.session.load_list(plans, contest.seed)?;
         let timing = &self.timed[task].timing;
         let finale = executor::finale(&mut self.session, timing, &subjects, contest.seed);
         for subject in subjects {
