@@ -6,19 +6,25 @@ const MESSAGE_CHARACTERS: usize = 100;
 const OPENING: [char; 3] = ['<', '(', '{'];
 const CLOSING: [char; 3] = ['>', ')', '}'];
 
+/// Parses a C++ name. The parser takes other names for those of types: `f` is that of `float`.
+fn mangled(symbol: &str) -> Option<cpp_demangle::Symbol<&str>> {
+    let is_mangled = symbol.starts_with("_Z");
+    is_mangled.then(|| cpp_demangle::Symbol::new(symbol).ok())?
+}
+
 /// The name of a kernel as in the source, without its parameters.
 pub(crate) fn plain_name(symbol: &str) -> String {
     let options = cpp_demangle::DemangleOptions::new()
         .no_params()
         .no_return_type();
-    let parsed = cpp_demangle::Symbol::new(symbol).ok();
+    let parsed = mangled(symbol);
     let name = parsed.and_then(|parsed| parsed.demangle_with_options(&options).ok());
     name.unwrap_or_else(|| symbol.to_owned())
 }
 
 /// The name of a kernel with its template arguments and parameters.
 pub(crate) fn full_name(symbol: &str) -> String {
-    let parsed = cpp_demangle::Symbol::new(symbol).ok();
+    let parsed = mangled(symbol);
     let name = parsed.and_then(|parsed| parsed.demangle().ok());
     name.unwrap_or_else(|| symbol.to_owned())
 }

@@ -1,4 +1,15 @@
-use super::{MESSAGE_CHARACTERS, shortened};
+use super::{MESSAGE_CHARACTERS, full_name, plain_name, shortened};
+
+#[test]
+fn a_name_of_c_is_not_that_of_a_type() {
+    for name in ["f", "i", "x", "PKc", "st", "saxpy"] {
+        assert_eq!(
+            (plain_name(name).as_str(), full_name(name).as_str()),
+            (name, name)
+        );
+    }
+    assert_eq!(full_name("_Z1fPf"), "f(float*)");
+}
 
 #[test]
 fn a_short_name_is_unchanged() {
