@@ -318,6 +318,27 @@ fn calls_of_the_host_return_what_is_documented() {
     );
 }
 
+/// The host waits for copies from page-locked memory, not for those from pageable memory, which a staging buffer
+/// holds; the host's end of a copy or fill is ordered as the device's.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn memory_of_host_and_device_is_ordered_between_streams() {
+    for (case, code) in [
+        ("pinned", 0),
+        ("registered", 0),
+        ("pageable", 4),
+        ("through", 4),
+        ("written", 4),
+        ("same", 0),
+        ("filled", 0),
+        ("filled in a stream", 4),
+    ] {
+        let (ended, _, stderr) = built("stream_order.cu", &[case]);
+        assert_eq!(ended, Some(code), "{case}: {stderr}");
+        assert_eq!(stderr.contains("unordered"), code == 4, "{case}: {stderr}");
+    }
+}
+
 #[test]
 #[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
 fn threads_that_set_one_condition_race() {

@@ -286,6 +286,19 @@ pub(crate) fn submit_copy(copy: Copy) -> Result<(), Code> {
     }
 }
 
+/// Performs a fill in its stream, or adds it to the graph that the stream captures. The host waits as for a copy.
+pub(crate) fn submit_fill(fill: Fill) -> Result<(), Code> {
+    let waits = fill.stream == AWAITED;
+    let stream = if waits { 0 } else { fill.stream };
+    let fill = Fill { stream, ..fill };
+    let runs = !is_capturing(stream);
+    submit(stream, Node::Fill(fill))?;
+    match runs && waits && fill.is_awaited() {
+        true => client::join(stream),
+        false => Ok(()),
+    }
+}
+
 /// Runs a kernel in its stream, or adds it to the graph that the stream captures.
 pub(crate) fn submit_launch(launch: Launch) -> Result<(), Code> {
     submit(launch.stream, Node::Launch(launch))

@@ -254,12 +254,13 @@ impl Copy {
     }
 
     /// Reports whether the copy has completed when its call returns: copies to pageable memory, and of a call that
-    /// `waits` those to page-locked memory.
+    /// `waits` those to and from page-locked memory.
     pub(crate) fn is_awaited(&self, waits: bool) -> bool {
         let ends = [self.destination, self.source].map(|place| side(place.address));
         match ends {
             [Ok(Side::Host), Ok(Side::Device | Side::Shared)] => true,
-            [Ok(Side::Shared), Ok(Side::Device)] => waits,
+            [Ok(Side::Shared), Ok(_)] | [Ok(Side::Device), Ok(Side::Shared)] => waits,
+            [Ok(Side::Device), Ok(Side::Host)] => waits && registered::holds(self.source.address),
             _ => false,
         }
     }
@@ -290,9 +291,20 @@ impl Copy {
             return Err(errors::INVALID_VALUE);
         }
         match sides {
-            (Side::Device, Side::Device) => exchanged(|| self.on_device()),
-            (Side::Device, _) => exchanged(|| self.upload(bytes)),
-            (_, Side::Device) => exchanged(|| self.download()),
+            (Side::Device, Side::Device) => exchanged(|| self.on_device())?,
+            (Side::Device, _) => exchanged(|| self.upload(bytes))?,
+            (_, Side::Device) => exchanged(|| self.download())?,
+            _ => {}
+        }
+        // The device knows its own end of a copy only.
+        if sides.1 == Side::Shared {
+            note_access(self.stream, "copy from the host", &self.source, false)?;
+        }
+        if sides.0 == Side::Shared {
+            note_access(self.stream, "copy to the host", &self.destination, true)?;
+        }
+        match sides {
+            (Side::Device, _) | (_, Side::Device) => Ok(()),
             (Side::Shared, _) | (_, Side::Shared) => self.on_host(true),
             _ => self.on_host(false),
         }
@@ -396,6 +408,17 @@ fn read_into(stream: &mut UnixStream, into: &mut [u8]) -> std::io::Result<()> {
     read
 }
 
+/// Tells the device that an operation of a stream accesses shared memory here, which it orders with others.
+fn note_access(stream: u64, name: &str, place: &Place, writes: bool) -> Result<(), Code> {
+    let mut head = Message::new();
+    head.put_u64(stream)
+        .put_u64(place.address)
+        .put_u32(writes.into());
+    place.shape.put(&mut head);
+    head.put_str(name);
+    call(Op::NoteAccess, &head).map(drop)
+}
+
 fn synchronize_stream(stream: u64) -> Result<(), Code> {
     let mut head = Message::new();
     head.put_u64(stream);
@@ -425,6 +448,11 @@ pub(crate) struct Fill {
 }
 
 impl Fill {
+    /// Reports whether the fill has completed when a call without a stream returns.
+    pub(crate) fn is_awaited(&self) -> bool {
+        side(self.place.address) == Ok(Side::Shared)
+    }
+
     /// Performs the fill.
     pub(crate) fn run(&self) -> Result<(), Code> {
         if self.place.shape.bytes().ok_or(errors::INVALID_VALUE)? == 0 {
@@ -442,11 +470,10 @@ impl Fill {
                 exchanged(|| call(Op::FillMemory, &head)).map(drop)
             }
             Side::Shared => {
-                synchronize_stream(self.stream)?;
+                note_access(self.stream, "fill", &self.place, true)?;
                 for run in self.place.shape.runs() {
                     let first = pointer(self.place.address + run.offset).cast_mut();
-                    // SAFETY: the range is inside a mapping of shared memory, or the program's fault is
-                    // its own.
+                    // SAFETY: the range is inside a mapping of shared memory, as the device checked.
                     let into = unsafe { std::slice::from_raw_parts_mut(first, run.bytes as usize) };
                     let element = pattern.iter().cycle().take(self.element_bytes as usize);
                     let repeated = element.copied().collect::<Vec<u8>>();

@@ -76,6 +76,13 @@ pub(crate) fn forget_all() {
     ranges().clear();
 }
 
+/// Reports whether the program registered the memory at an address.
+pub(crate) fn holds(address: u64) -> bool {
+    let ranges = ranges();
+    let found = ranges.range(..=address).next_back();
+    found.is_some_and(|(start, range)| address - start < range.bytes)
+}
+
 /// Returns the device address of registered memory.
 pub(crate) fn device_address(address: u64) -> Result<u64, Code> {
     let mut ranges = ranges();

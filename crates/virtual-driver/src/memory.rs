@@ -369,6 +369,21 @@ impl Device {
         Ok(())
     }
 
+    /// Orders an access of a stream's operation to shared memory, which the host performs.
+    pub(crate) fn note_access(
+        &mut self,
+        stream: u64,
+        name: &str,
+        access: Access,
+    ) -> Result<(), Code> {
+        self.check()?;
+        self.check_stream(stream)?;
+        let bytes = access.bytes.end - access.bytes.start;
+        self.resolve(access.bytes.start, bytes)?;
+        self.order(stream, name, 0.0, vec![access]);
+        Ok(())
+    }
+
     /// Fails where the handle is not a stream's.
     pub(crate) fn check_stream(&self, stream: u64) -> Result<(), Code> {
         match self.streams.holds(stream) {
@@ -471,7 +486,8 @@ fn span(shape: Shape) -> Result<u64, Code> {
     total.ok_or(errors::INVALID_VALUE)
 }
 
-fn access(address: u64, shape: Shape, write: bool) -> Access {
+/// Returns the access of an operation to rows.
+pub(crate) fn access(address: u64, shape: Shape, write: bool) -> Access {
     let end = address.saturating_add(span(shape).unwrap_or(0));
     Access {
         bytes: address..end,

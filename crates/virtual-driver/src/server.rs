@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use cuda_shim::errors::{self, Code};
 use cuda_shim::protocol::{Fields, FrameHeader, Message, NO_POOL, Op, Shape, write_frame};
 
-use self::requests::{answer_pool, answer_stream_properties, answer_value};
+use self::requests::{answer_access, answer_pool, answer_stream_properties, answer_value};
 use crate::attributes::device_attributes;
 use crate::device::{ADDRESSES, Device, Options, Published};
 use crate::launches::{Request, report_line};
@@ -293,6 +293,7 @@ fn answer(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::
         | Op::SetMemoryAccess
         | Op::GetMemoryAccess
         | Op::RetainMemory => device.answer_mapping(op, &mut fields, &mut reply.head)?,
+        Op::NoteAccess => answer_access(device, &mut fields)?,
         Op::WriteValue | Op::WaitValue => answer_value(device, op, &mut fields, &mut reply.head)?,
         Op::DescribeStream
         | Op::GetStreamAttribute

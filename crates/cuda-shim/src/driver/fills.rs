@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use crate::abi::in_context;
 use crate::errors::{self, Code};
-use crate::graph::{Node, submit};
+use crate::graph::{AWAITED, submit_fill};
 use crate::memory::{Fill, Place, address_of};
 use crate::protocol::Shape;
 
@@ -39,18 +39,17 @@ impl From<u32> for Element {
     }
 }
 
-fn fill(address: u64, element: Element, shape: Shape, stream: *mut c_void) -> Result<(), Code> {
+fn fill(address: u64, element: Element, shape: Shape, stream: u64) -> Result<(), Code> {
     if !address.is_multiple_of(element.bytes.into()) {
         return Err(errors::INVALID_VALUE);
     }
-    let stream = address_of(stream);
     let fill = Fill {
         place: Place { address, shape },
         value: element.value,
         element_bytes: element.bytes,
         stream,
     };
-    submit(stream, Node::Fill(fill))
+    submit_fill(fill)
 }
 
 fn linear(element: Element, count: usize) -> Result<Shape, Code> {
@@ -68,53 +67,50 @@ fn rows(element: Element, pitch: usize, width: usize, height: usize) -> Result<S
     }
 }
 
-/// The legacy default stream.
-const LEGACY: *mut c_void = std::ptr::null_mut();
-
 in_context! {
     /// Fills memory with bytes.
     fn cuMemsetD8_v2(address: u64, value: u8, count: usize) {
-        fill(address, value.into(), linear(value.into(), count)?, LEGACY)
+        fill(address, value.into(), linear(value.into(), count)?, AWAITED)
     }
 
     /// Fills memory with values of two bytes.
     fn cuMemsetD16_v2(address: u64, value: u16, count: usize) {
-        fill(address, value.into(), linear(value.into(), count)?, LEGACY)
+        fill(address, value.into(), linear(value.into(), count)?, AWAITED)
     }
 
     /// Fills memory with values of four bytes.
     fn cuMemsetD32_v2(address: u64, value: u32, count: usize) {
-        fill(address, value.into(), linear(value.into(), count)?, LEGACY)
+        fill(address, value.into(), linear(value.into(), count)?, AWAITED)
     }
 
     /// Fills memory with bytes in the order of a stream.
     fn cuMemsetD8Async(address: u64, value: u8, count: usize, stream: *mut c_void) {
-        fill(address, value.into(), linear(value.into(), count)?, stream)
+        fill(address, value.into(), linear(value.into(), count)?, address_of(stream))
     }
 
     /// Fills memory with values of two bytes in the order of a stream.
     fn cuMemsetD16Async(address: u64, value: u16, count: usize, stream: *mut c_void) {
-        fill(address, value.into(), linear(value.into(), count)?, stream)
+        fill(address, value.into(), linear(value.into(), count)?, address_of(stream))
     }
 
     /// Fills memory with values of four bytes in the order of a stream.
     fn cuMemsetD32Async(address: u64, value: u32, count: usize, stream: *mut c_void) {
-        fill(address, value.into(), linear(value.into(), count)?, stream)
+        fill(address, value.into(), linear(value.into(), count)?, address_of(stream))
     }
 
     /// Fills rows with bytes.
     fn cuMemsetD2D8_v2(address: u64, pitch: usize, value: u8, width: usize, height: usize) {
-        fill(address, value.into(), rows(value.into(), pitch, width, height)?, LEGACY)
+        fill(address, value.into(), rows(value.into(), pitch, width, height)?, AWAITED)
     }
 
     /// Fills rows with values of two bytes.
     fn cuMemsetD2D16_v2(address: u64, pitch: usize, value: u16, width: usize, height: usize) {
-        fill(address, value.into(), rows(value.into(), pitch, width, height)?, LEGACY)
+        fill(address, value.into(), rows(value.into(), pitch, width, height)?, AWAITED)
     }
 
     /// Fills rows with values of four bytes.
     fn cuMemsetD2D32_v2(address: u64, pitch: usize, value: u32, width: usize, height: usize) {
-        fill(address, value.into(), rows(value.into(), pitch, width, height)?, LEGACY)
+        fill(address, value.into(), rows(value.into(), pitch, width, height)?, AWAITED)
     }
 
     /// Fills rows with bytes in the order of a stream.
@@ -126,7 +122,7 @@ in_context! {
         height: usize,
         stream: *mut c_void,
     ) {
-        fill(address, value.into(), rows(value.into(), pitch, width, height)?, stream)
+        fill(address, value.into(), rows(value.into(), pitch, width, height)?, address_of(stream))
     }
 
     /// Fills rows with values of two bytes in the order of a stream.
@@ -138,7 +134,7 @@ in_context! {
         height: usize,
         stream: *mut c_void,
     ) {
-        fill(address, value.into(), rows(value.into(), pitch, width, height)?, stream)
+        fill(address, value.into(), rows(value.into(), pitch, width, height)?, address_of(stream))
     }
 
     /// Fills rows with values of four bytes in the order of a stream.
@@ -150,6 +146,6 @@ in_context! {
         height: usize,
         stream: *mut c_void,
     ) {
-        fill(address, value.into(), rows(value.into(), pitch, width, height)?, stream)
+        fill(address, value.into(), rows(value.into(), pitch, width, height)?, address_of(stream))
     }
 }

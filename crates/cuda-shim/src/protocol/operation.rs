@@ -151,4 +151,7 @@ operations! {
     /// `name: str, bytes: u64, reason: str`: a launch that was wanted is not captured; an empty reason stands for its
     /// bytes.
     SkipLaunch = 65,
+    /// `stream: u64, address: u64, writes: u32, shape, name: str`: an operation of the stream accesses shared memory
+    /// on the host.
+    NoteAccess = 66,
 }

@@ -6,7 +6,7 @@ use super::memory::{Extent, PitchedPointer};
 use crate::abi::{runtime, store};
 use crate::arrays::{Array, Corner, Region, find_array};
 use crate::errors::{self, Code};
-use crate::graph::{AWAITED, Node, submit, submit_copy};
+use crate::graph::{AWAITED, submit_copy, submit_fill};
 use crate::kernels::{Span, registry};
 use crate::memory::{Copy, Direction, Fill, Place, address_of, is_array, pointer_to};
 use crate::protocol::Shape;
@@ -265,7 +265,7 @@ runtime! {
 
     /// Fills memory with a byte.
     fn cudaMemset(pointer: *mut c_void, value: c_int, bytes: usize) {
-        fill(pointer, Shape::linear(bytes as u64), value, 0)
+        fill(pointer, Shape::linear(bytes as u64), value, AWAITED)
     }
 
     /// Fills memory with a byte in the order of a stream.
@@ -275,7 +275,7 @@ runtime! {
 
     /// Fills rows with a byte.
     fn cudaMemset2D(pointer: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
-        fill(pointer, Shape::rows(width as u64, height as u64, pitch as u64), value, 0)
+        fill(pointer, Shape::rows(width as u64, height as u64, pitch as u64), value, AWAITED)
     }
 
     /// Fills rows with a byte in the order of a stream.
@@ -293,7 +293,7 @@ runtime! {
 
     /// Fills slices of rows with a byte.
     fn cudaMemset3D(pitched: PitchedPointer, value: c_int, extent: Extent) {
-        fill(pitched.pointer, volume(pitched, extent), value, 0)
+        fill(pitched.pointer, volume(pitched, extent), value, AWAITED)
     }
 
     /// Fills slices of rows with a byte in the order of a stream.
@@ -384,5 +384,5 @@ fn fill(pointer: *mut c_void, shape: Shape, value: c_int, stream: u64) -> Result
         element_bytes: 1,
         stream,
     };
-    submit(stream, Node::Fill(fill))
+    submit_fill(fill)
 }

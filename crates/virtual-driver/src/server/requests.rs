@@ -2,10 +2,11 @@
 
 use std::io;
 
-use cuda_shim::protocol::{Fields, Message, Op};
+use cuda_shim::protocol::{Fields, Message, Op, Shape};
 
 use super::{Answer, Reply};
 use crate::device::Device;
+use crate::memory::access;
 use crate::streams::Word;
 
 /// Answers a request about memory pools.
@@ -72,6 +73,13 @@ pub(super) fn answer_stream_properties(
         Op::SetStreamAttribute => streams.set_attribute(stream, fields.u32()?, bulk),
         _ => streams.copy_attributes(stream, fields.u64()?),
     })
+}
+
+/// Answers a request about an access of the host to shared memory.
+pub(super) fn answer_access(device: &mut Device, fields: &mut Fields<'_>) -> io::Result<Answer> {
+    let (stream, address, writes) = (fields.u64()?, fields.u64()?, fields.u32()? != 0);
+    let accessed = access(address, Shape::take(fields)?, writes);
+    Ok(device.note_access(stream, fields.str()?, accessed))
 }
 
 /// Answers a request about a word that a stream writes or waits for.
