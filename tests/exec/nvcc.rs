@@ -318,6 +318,17 @@ fn calls_of_the_host_return_what_is_documented() {
     );
 }
 
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn arguments_that_cuda_refuses_are_refused() {
+    let (code, stdout, stderr) = built_with("invalid_calls.cu", &["-lcuda"], &[]);
+    assert_eq!(
+        (code, stdout.as_str()),
+        (Some(0), "passed\n"),
+        "{stdout}{stderr}"
+    );
+}
+
 /// The host waits for copies from page-locked memory, not for those from pageable memory, which a staging buffer
 /// holds; the host's end of a copy or fill is ordered as the device's.
 #[test]

@@ -17,12 +17,24 @@ fn request(op: Op, fields: &[u64]) -> Result<crate::connection::Reply, Code> {
     call(op, &head)
 }
 
+/// `cudaStreamNonBlocking`, the only flag of a stream.
+const NON_BLOCKING: u32 = 1;
+/// `cudaEventDisableTiming`.
+const DISABLE_TIMING: u32 = 2;
+/// `cudaEventInterprocess`, which needs an event without a time.
+const INTERPROCESS: u32 = 4;
+/// All flags of an event.
+const EVENT_FLAGS: u32 = 7;
+
 fn handle(reply: &crate::connection::Reply) -> Result<u64, Code> {
     reply.fields().u64().map_err(|_| errors::UNKNOWN)
 }
 
 /// Creates a stream.
 pub(crate) fn create_stream(flags: u32, priority: i32) -> Result<u64, Code> {
+    if flags > NON_BLOCKING {
+        return Err(errors::INVALID_VALUE);
+    }
     let mut head = Message::new();
     head.put_u32(flags).put_u32(priority as u32);
     handle(&call(Op::CreateStream, &head)?)
@@ -108,6 +120,7 @@ pub(crate) fn query(stream: u64) -> Result<(), Code> {
 
 /// Fails where an event has not completed.
 pub(crate) fn query_event(event: u64) -> Result<(), Code> {
+    crate::graph::refuse_captured_event(event)?;
     values::refuse_unrecorded(event)?;
     synchronize_event(event)
 }
@@ -119,6 +132,10 @@ pub(crate) fn synchronize_device() -> Result<(), Code> {
 
 /// Creates an event.
 pub(crate) fn create_event(flags: u32) -> Result<u64, Code> {
+    let timed_interprocess = flags & INTERPROCESS != 0 && flags & DISABLE_TIMING == 0;
+    if flags > EVENT_FLAGS || timed_interprocess {
+        return Err(errors::INVALID_VALUE);
+    }
     let mut head = Message::new();
     head.put_u32(flags);
     handle(&call(Op::CreateEvent, &head)?)
@@ -141,6 +158,7 @@ pub(crate) fn wait_event(stream: u64, event: u64) -> Result<(), Code> {
 
 /// Waits for an event.
 pub(crate) fn synchronize_event(event: u64) -> Result<(), Code> {
+    crate::graph::refuse_captured_event(event)?;
     values::finish_event(event)?;
     let done = request(Op::SynchronizeEvent, &[event]).map(drop);
     flush_printed();
@@ -221,6 +239,7 @@ static LIMITS: Mutex<BTreeMap<u32, u64>> = Mutex::new(BTreeMap::new());
 
 /// Sets a limit, such as the size of the heap of kernels.
 pub(crate) fn set_limit(limit: u32, value: u64) -> Result<(), Code> {
+    check_limit(limit)?;
     let mut head = Message::new();
     head.put_u32(limit).put_u64(value);
     call(Op::SetLimit, &head)?;
@@ -229,13 +248,24 @@ pub(crate) fn set_limit(limit: u32, value: u64) -> Result<(), Code> {
     Ok(())
 }
 
-/// A limit: what the program set, or the default.
-pub(crate) fn get_limit(limit: u32) -> u64 {
+/// `cudaLimitPersistingL2CacheSize`, the last limit of both interfaces.
+const LAST_LIMIT: u32 = 6;
+
+fn check_limit(limit: u32) -> Result<(), Code> {
+    match limit {
+        0..=LAST_LIMIT => Ok(()),
+        _ => Err(errors::UNSUPPORTED_LIMIT),
+    }
+}
+
+/// Returns a limit: what the program set, or the default.
+pub(crate) fn get_limit(limit: u32) -> Result<u64, Code> {
+    check_limit(limit)?;
     let limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
-    limits.get(&limit).copied().unwrap_or(match limit {
+    Ok(limits.get(&limit).copied().unwrap_or(match limit {
         0 => 1024,
         1 => 1 << 20,
         2 => 8 << 20,
         _ => 0,
-    })
+    }))
 }

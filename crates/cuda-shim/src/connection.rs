@@ -15,6 +15,9 @@ use crate::protocol::{
 use crate::say::say_once;
 use crate::system;
 
+/// End of the numbers of `CUdevice_attribute` and `cudaDeviceAttr`.
+const ATTRIBUTE_END: u32 = 148;
+
 /// What the device says of itself at the first request.
 #[derive(Debug, Clone)]
 pub(crate) struct Device {
@@ -35,6 +38,14 @@ impl Device {
     pub(crate) fn attribute(&self, number: u32) -> i32 {
         let found = self.attributes.iter().find(|(key, _)| *key == number);
         found.map_or(0, |(_, value)| *value)
+    }
+
+    /// Returns an attribute that a program asks for by its number.
+    pub(crate) fn known_attribute(&self, number: u32) -> Result<i32, Code> {
+        match number {
+            1..ATTRIBUTE_END => Ok(self.attribute(number)),
+            _ => Err(errors::INVALID_VALUE),
+        }
     }
 
     /// Whether an address is one of device memory.

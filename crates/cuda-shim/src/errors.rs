@@ -46,6 +46,8 @@ codes! {
     INVALID_CONTEXT = 201,
     /// No code for this GPU.
     NO_BINARY = 209,
+    /// A limit that does not exist.
+    UNSUPPORTED_LIMIT = 215,
     /// PTX that cannot be read.
     INVALID_PTX = 218,
     /// A file that does not exist.
@@ -98,6 +100,8 @@ codes! {
     CAPTURE_UNJOINED = 904,
     /// An operation of the legacy default stream, which would wait for a capturing stream.
     CAPTURE_IMPLICIT = 906,
+    /// An event that was recorded last in a capture.
+    CAPTURED_EVENT = 907,
     /// An end of a capture by another thread than the one that began it.
     CAPTURE_WRONG_THREAD = 908,
     /// An update of an executable graph by one of another form.

@@ -11,6 +11,7 @@ mod describe;
 mod dot;
 mod edges;
 mod memory;
+mod parameters;
 mod run;
 mod update;
 mod user_objects;
@@ -18,7 +19,7 @@ mod user_objects;
 pub(crate) use any::{AnyNode, Layouts};
 pub(crate) use capture::{
     Beginning, begin_capture, captured, change_tips, end_capture, exchange_mode, is_capturing,
-    refuse_in_capture, refuse_unsafe, status,
+    refuse_captured_event, refuse_in_capture, refuse_unsafe, status,
 };
 use capture::{join_capture, with_branch};
 pub(crate) use capture_info::CaptureInfo;
@@ -36,6 +37,7 @@ pub(crate) use memory::{
     allocate_in_order, attribute, end_use, forget_memory, freed_by, owns, release_in_order,
     set_attribute, trim,
 };
+pub(crate) use parameters::{FillNode, HostNode, InstantiateParameters};
 pub(crate) use update::{UpdateResult, update};
 pub(crate) use user_objects::{
     create_object, release_from_graph, release_object, retain_for_graph, retain_object,
@@ -49,8 +51,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::client;
 use crate::errors::{self, Code};
 use crate::kernels::Launch;
-use crate::memory::{Copy, Fill, Place, address_of, pointer_to};
-use crate::protocol::Shape;
+use crate::memory::{Copy, Fill, pointer_to};
 use crate::values::{self, StreamValue};
 use conditional::Conditional;
 
@@ -92,75 +93,6 @@ pub(crate) enum Node {
     Conditional(Conditional),
     /// A node that the program destroyed: the others keep their places.
     Removed,
-}
-
-/// `cudaMemsetParams`, the same in the driver interface.
-#[repr(C)]
-#[derive(Debug)]
-pub struct FillNode {
-    destination: *mut c_void,
-    pitch: usize,
-    value: u32,
-    element_bytes: u32,
-    width: usize,
-    height: usize,
-}
-
-impl FillNode {
-    /// The operation.
-    pub(crate) fn fill(&self) -> Fill {
-        let width = self.width as u64 * u64::from(self.element_bytes);
-        // The pitch of a single row has no meaning, and programs leave any value there.
-        let pitch = match self.height {
-            0 | 1 => width,
-            _ => self.pitch as u64,
-        };
-        Fill {
-            place: Place {
-                address: address_of(self.destination),
-                shape: Shape::rows(width, self.height as u64, pitch),
-            },
-            value: self.value,
-            element_bytes: self.element_bytes,
-            stream: 0,
-        }
-    }
-}
-
-/// `cudaHostNodeParams`, the same in the driver interface.
-#[repr(C)]
-#[derive(Debug)]
-pub struct HostNode {
-    function: unsafe extern "C" fn(*mut c_void),
-    argument: *mut c_void,
-}
-
-impl HostNode {
-    /// The operation.
-    pub(crate) fn call(&self) -> HostCall {
-        HostCall {
-            function: self.function,
-            argument: address_of(self.argument),
-        }
-    }
-}
-
-/// `cudaGraphInstantiateParams`, the same in the driver interface.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct InstantiateParameters {
-    flags: u64,
-    upload_stream: *mut c_void,
-    error_node: *mut c_void,
-    result: i32,
-}
-
-impl InstantiateParameters {
-    /// Stores the outcome of an instantiation that succeeds.
-    pub(crate) fn succeed(&mut self) {
-        self.error_node = std::ptr::null_mut();
-        self.result = 0;
-    }
 }
 
 impl Node {
@@ -253,20 +185,45 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
     }
     let Some(graph) = captured(stream) else {
         capture::refuse_implicit(stream)?;
+        if let Node::Record(event) = node {
+            capture::forget_record(event);
+        }
         return values::submit(stream, node);
     };
     capture::refuse_invalid(graph)?;
-    let branch = with_branch(stream, |branch| branch.clone()).unwrap_or_default();
     match node {
-        Node::Record(event) => capture::record(event, branch),
-        // The dependencies of the nodes hold what events inside a capture order.
-        Node::Wait(_) => {}
-        node => {
-            let added = add_node(graph, node, &branch.tips)?;
-            with_branch(stream, |branch| branch.tips = vec![added]);
+        Node::Record(event) => {
+            let branch = with_branch(stream, |branch| branch.clone()).unwrap_or_default();
+            capture::record(event, branch);
+            Ok(())
         }
+        // The dependencies of the nodes hold what events inside a capture order.
+        Node::Wait(_) => Ok(()),
+        node => append(graph, stream, node),
     }
+}
+
+/// Adds a node after those of a capturing stream.
+fn append(graph: u64, stream: u64, node: Node) -> Result<(), Code> {
+    let tips = with_branch(stream, |branch| branch.tips.clone()).unwrap_or_default();
+    let added = add_node(graph, node, &tips)?;
+    with_branch(stream, |branch| branch.tips = vec![added]);
     Ok(())
+}
+
+/// `cudaEventRecordExternal` and `cudaEventWaitExternal`.
+const EXTERNAL: u32 = 1;
+
+/// Records or awaits an event with flags: an external one is a node of the graph of a capture.
+pub(crate) fn submit_event(stream: u64, node: Node, flags: u32) -> Result<(), Code> {
+    match (flags, captured(stream)) {
+        (EXTERNAL, Some(graph)) => {
+            capture::refuse_invalid(graph)?;
+            append(graph, stream, node)
+        }
+        (0 | EXTERNAL, _) => submit(stream, node),
+        _ => Err(errors::INVALID_VALUE),
+    }
 }
 
 /// In place of a stream: the legacy default stream, for a call that waits for its copy.
@@ -359,6 +316,9 @@ const NODE_BITS: u32 = 24;
 
 /// Adds a node that depends on others; returns its handle: the graph's with the node's number.
 pub(crate) fn add_node(graph: u64, node: Node, dependencies: &[u64]) -> Result<u64, Code> {
+    if let Node::Launch(launch) = &node {
+        launch.check()?;
+    }
     let places = dependencies
         .iter()
         .map(|other| edges::place_of_node(graph, *other));
@@ -405,8 +365,14 @@ pub(crate) fn copy(graph: u64) -> Result<u64, Code> {
     Ok(keep(duplicate(graph)?))
 }
 
+/// All flags of `cudaGraphInstantiate`.
+const INSTANTIATE_FLAGS: u64 = 15;
+
 /// Makes an executable copy of a graph; returns its handle.
-pub(crate) fn instantiate(graph: u64) -> Result<u64, Code> {
+pub(crate) fn instantiate(graph: u64, flags: u64) -> Result<u64, Code> {
+    if flags > INSTANTIATE_FLAGS {
+        return Err(errors::INVALID_VALUE);
+    }
     let order = with_graph(graph, |graph| graph.order())?;
     order.ok_or(errors::INVALID_VALUE)?;
     copy(graph)
@@ -424,6 +390,9 @@ pub(crate) fn set_node(node: u64, with: Node) -> Result<(), Code> {
 
 /// Replaces a node of an executable graph, which must be of the same type.
 pub(crate) fn replace(executable: u64, node: u64, with: Node) -> Result<(), Code> {
+    if let Node::Launch(launch) = &with {
+        launch.check()?;
+    }
     let replaced = with_node_of(executable, node, |node| {
         let same = node.type_number() == with.type_number();
         same.then(|| std::mem::replace(node, with))

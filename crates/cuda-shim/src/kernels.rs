@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::connection::{call, device, keep_printed, send};
 use crate::errors::{self, Code};
 use crate::memory::map_shared;
-use crate::protocol::{COOPERATIVE, FunctionInfo, Message, Op, ParameterSpan, kind};
+use crate::protocol::{CHECK_ONLY, COOPERATIVE, FunctionInfo, Message, Op, ParameterSpan, kind};
 use crate::registered::exchanged;
 
 /// An image of code: loaded into the device at its first use.
@@ -349,6 +349,15 @@ impl Launch {
             .put_u32(cluster.y)
             .put_u32(cluster.z);
         Ok(head)
+    }
+
+    /// Fails where the device would refuse the launch, which does not run.
+    pub(crate) fn check(&self) -> Result<(), Code> {
+        let mut checked = self.clone();
+        checked.flags |= CHECK_ONLY;
+        // The stream of a capture or of a graph is not the one that runs it.
+        checked.stream = 0;
+        send(Op::Launch, &checked.head()?, &checked.parameters).map(drop)
     }
 
     /// Sends the launch. A fault of the kernel appears at the next request, as on a GPU.

@@ -50,6 +50,8 @@ pub const GREATEST_PRIORITY: i32 = -5;
 
 /// Flag of a launch: all blocks resident at once.
 pub const COOPERATIVE: u32 = 1;
+/// Flag of a launch that becomes part of a graph: it is checked and does not run.
+pub const CHECK_ONLY: u32 = 2;
 
 /// Kinds of allocations.
 pub mod kind {

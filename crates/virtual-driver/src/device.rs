@@ -238,10 +238,17 @@ impl Device {
         value: i32,
     ) -> Result<(), Code> {
         const MAX_DYNAMIC_SHARED: u32 = 8;
+        const CARVEOUT: u32 = 9;
         const NON_PORTABLE_CLUSTER: u32 = 14;
+        const LAST: u32 = 15;
         let optin = u64::from(self.options.arch.shared_bytes_optin);
         let found = slot(id).and_then(|index| self.functions.get_mut(index));
         let function = found.ok_or(errors::INVALID_HANDLE)?;
+        // The attributes before are those of the code, and a carveout is a percentage, -1 for the default.
+        let known = (MAX_DYNAMIC_SHARED..=LAST).contains(&attribute);
+        if !known || attribute == CARVEOUT && !(-1..=100).contains(&value) {
+            return Err(errors::INVALID_VALUE);
+        }
         if attribute == NON_PORTABLE_CLUSTER {
             function.non_portable_cluster = value != 0;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cuda_shim::errors::{self, Code};
-use cuda_shim::protocol::COOPERATIVE;
+use cuda_shim::protocol::{CHECK_ONLY, COOPERATIVE};
 use vgpu::{Arg, Checks, Counters, Hazard, HazardKind, Launch, LaunchReport, Module, Stop, Watch};
 
 use crate::device::{Device, Function};
@@ -43,6 +43,9 @@ impl Device {
         if let Err(refusal) = self.refuse(request, &function) {
             self.report_refusal(&function, &refusal.text);
             return Err(refusal.code);
+        }
+        if request.flags & CHECK_ONLY != 0 {
+            return Ok(Vec::new());
         }
         // Before the capture, which stores the memory as the host left it.
         self.take_shared();

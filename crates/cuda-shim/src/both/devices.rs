@@ -29,7 +29,7 @@ both! {
     /// Returns a limit.
     fn cuCtxGetLimit | cudaDeviceGetLimit(value: *mut usize, limit: c_uint) {
         // SAFETY: the program passes where the result goes.
-        unsafe { store(value, client::get_limit(limit) as usize) }
+        unsafe { store(value, client::get_limit(limit)? as usize) }
     }
 
     /// A hint without an effect.

@@ -277,14 +277,14 @@ both! {
     /// Replaces a fill of a graph.
     fn cuGraphMemsetNodeSetParams | cudaGraphMemsetNodeSetParams(node: *mut c_void, parameters: *const FillNode) {
         // SAFETY: the program passes the structure or null.
-        let fill = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.fill();
+        let fill = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.fill()?;
         graph::set_node(address_of(node), Node::Fill(fill))
     }
 
     /// Replaces a function of a graph.
     fn cuGraphHostNodeSetParams | cudaGraphHostNodeSetParams(node: *mut c_void, parameters: *const HostNode) {
         // SAFETY: the program passes the structure or null.
-        let call = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.call();
+        let call = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.call()?;
         graph::set_node(address_of(node), Node::Host(call))
     }
 
@@ -295,7 +295,7 @@ both! {
         parameters: *const HostNode,
     ) {
         // SAFETY: the program passes the structure or null.
-        let call = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.call();
+        let call = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.call()?;
         replace(address_of(executable), address_of(node), Node::Host(call))
     }
 

@@ -36,8 +36,8 @@ both! {
     fn cuStreamQuery | cudaStreamQuery(stream: *mut c_void) { client::query(address_of(stream)) }
 
     /// Lets a stream wait for an event.
-    fn cuStreamWaitEvent | cudaStreamWaitEvent(stream: *mut c_void, event: *mut c_void, _flags: c_uint) {
-        submit(address_of(stream), Node::Wait(address_of(event)))
+    fn cuStreamWaitEvent | cudaStreamWaitEvent(stream: *mut c_void, event: *mut c_void, flags: c_uint) {
+        graph::submit_event(address_of(stream), Node::Wait(address_of(event)), flags)
     }
 
     /// Returns the priority of a stream.
@@ -56,8 +56,10 @@ both! {
 
     /// Returns the number of a stream.
     fn cuStreamGetId | cudaStreamGetId(stream: *mut c_void, id: *mut u64) {
+        client::describe_stream(address_of(stream))?;
+        // The default stream has two handles and one number.
         // SAFETY: the program passes where the result goes.
-        unsafe { store(id, address_of(stream)) }
+        unsafe { store(id, address_of(stream).max(1)) }
     }
 
     /// Sets an attribute, none of which has an effect on results.
@@ -89,9 +91,10 @@ both! {
     /// Runs a function of the program after the work of a stream.
     fn cuLaunchHostFunc | cudaLaunchHostFunc(
         stream: *mut c_void,
-        function: unsafe extern "C" fn(*mut c_void),
+        function: Option<unsafe extern "C" fn(*mut c_void)>,
         argument: *mut c_void,
     ) {
+        let function = function.ok_or(errors::INVALID_VALUE)?;
         let call = HostCall { function, argument: address_of(argument) };
         submit(address_of(stream), Node::Host(call))
     }
@@ -99,10 +102,11 @@ both! {
     /// Runs a function of the program with the stream and its status.
     fn cuStreamAddCallback | cudaStreamAddCallback(
         stream: *mut c_void,
-        function: unsafe extern "C" fn(*mut c_void, Code, *mut c_void),
+        function: Option<unsafe extern "C" fn(*mut c_void, Code, *mut c_void)>,
         argument: *mut c_void,
         _flags: c_uint,
     ) {
+        let function = function.ok_or(errors::INVALID_VALUE)?;
         refuse_in_capture(address_of(stream))?;
         let callback = Box::new(Callback { stream, function, argument });
         let call = HostCall { function: run_callback, argument: address_of(Box::into_raw(callback)) };
@@ -124,8 +128,8 @@ both! {
     }
 
     /// Records an event with flags.
-    fn cuEventRecordWithFlags | cudaEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, _flags: c_uint) {
-        submit(address_of(stream), Node::Record(address_of(event)))
+    fn cuEventRecordWithFlags | cudaEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, flags: c_uint) {
+        graph::submit_event(address_of(stream), Node::Record(address_of(event)), flags)
     }
 
     /// Waits for an event.
@@ -169,12 +173,13 @@ both! {
 
     /// Ends the capture of a stream. The graph is optional where the program has its handle.
     fn cuStreamEndCapture | cudaStreamEndCapture(stream: *mut c_void, graph: *mut *mut c_void) {
-        let handle = graph::end_capture(address_of(stream))?;
-        if graph.is_null() {
-            return Ok(());
+        let ended = graph::end_capture(address_of(stream));
+        if !graph.is_null() {
+            // A program destroys what it finds there: a capture that failed has no graph.
+            // SAFETY: the program passes where the handle goes.
+            unsafe { store(graph, pointer_to(ended.unwrap_or(0)))? };
         }
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(graph, pointer_to(handle)) }
+        ended.map(drop)
     }
 
     /// Reports whether a stream is captured: 0 or 1.

@@ -10,9 +10,6 @@ use crate::pools;
 use crate::properties::{BUS_ID, DRIVER_VERSION, UUID};
 use crate::protocol::kind;
 
-/// End of the numbers of `CUdevice_attribute`.
-const ATTRIBUTE_END: c_uint = 148;
-
 /// Fails before `cuInit`, and for a number that is not a device's.
 pub(crate) fn check_device(number: c_int) -> Result<(), Code> {
     check_initialized()?;
@@ -80,11 +77,8 @@ driver! {
     /// Returns an attribute of the device.
     fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_uint, number: c_int) {
         check_device(number)?;
-        if attribute == 0 || attribute >= ATTRIBUTE_END {
-            return Err(errors::INVALID_VALUE);
-        }
         // SAFETY: the program passes where the result goes.
-        unsafe { store(value, device()?.attribute(attribute)) }
+        unsafe { store(value, device()?.known_attribute(attribute)?) }
     }
 
     /// Returns the size of device memory.

@@ -64,12 +64,16 @@ impl KernelNode2 {
 ///
 /// # Safety
 /// `executable` is null or writable.
-unsafe fn instantiate(executable: *mut *mut c_void, graph: *mut c_void) -> Result<(), Code> {
+unsafe fn instantiate(
+    executable: *mut *mut c_void,
+    graph: *mut c_void,
+    flags: u64,
+) -> Result<(), Code> {
     // SAFETY: the caller's promise.
     unsafe {
         store(
             executable,
-            pointer_to(graph::instantiate(address_of(graph))?),
+            pointer_to(graph::instantiate(address_of(graph), flags)?),
         )
     }
 }
@@ -78,7 +82,7 @@ in_context! {
     /// Copies a graph.
     fn cuGraphClone(clone: *mut *mut c_void, graph: *mut c_void) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { instantiate(clone, graph) }
+        unsafe { instantiate(clone, graph, 0) }
     }
 
     /// Makes an executable copy of a graph.
@@ -90,13 +94,13 @@ in_context! {
         _log_bytes: usize,
     ) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { instantiate(executable, graph) }
+        unsafe { instantiate(executable, graph, 0) }
     }
 
     /// Makes an executable copy of a graph.
-    fn cuGraphInstantiateWithFlags(executable: *mut *mut c_void, graph: *mut c_void, _flags: u64) {
+    fn cuGraphInstantiateWithFlags(executable: *mut *mut c_void, graph: *mut c_void, flags: u64) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { instantiate(executable, graph) }
+        unsafe { instantiate(executable, graph, flags) }
     }
 
     /// Makes an executable copy of a graph.
@@ -107,8 +111,9 @@ in_context! {
     ) {
         // SAFETY: the program passes the structure or null, and where the handle goes.
         unsafe {
-            parameters.as_mut().ok_or(errors::INVALID_VALUE)?.succeed();
-            instantiate(executable, graph)
+            let parameters = parameters.as_mut().ok_or(errors::INVALID_VALUE)?;
+            parameters.succeed();
+            instantiate(executable, graph, parameters.flags)
         }
     }
 
@@ -206,7 +211,7 @@ in_context! {
         // SAFETY: the program passes the structure or null, and where the handle goes.
         unsafe {
             let node = node.as_ref().ok_or(errors::INVALID_VALUE)?;
-            add(graph, handle, Handles { list: dependencies, count }, Node::Fill(node.fill()))
+            add(graph, handle, Handles { list: dependencies, count }, Node::Fill(node.fill()?))
         }
     }
 
@@ -219,7 +224,7 @@ in_context! {
     ) {
         // SAFETY: the program passes the structure or null.
         let parameters = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?;
-        replace(address_of(executable), address_of(node), Node::Fill(parameters.fill()))
+        replace(address_of(executable), address_of(node), Node::Fill(parameters.fill()?))
     }
 
     /// Adds a function of the program.
@@ -233,7 +238,7 @@ in_context! {
         // SAFETY: the program passes the structure or null, and where the handle goes.
         unsafe {
             let node = node.as_ref().ok_or(errors::INVALID_VALUE)?;
-            add(graph, handle, Handles { list: dependencies, count }, Node::Host(node.call()))
+            add(graph, handle, Handles { list: dependencies, count }, Node::Host(node.call()?))
         }
     }
 

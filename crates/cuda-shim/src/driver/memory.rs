@@ -116,7 +116,10 @@ in_context! {
     fn cuMemFreeHost(pointer: *mut c_void) { memory::release(address_of(pointer)) }
 
     /// Returns the device address of page-locked memory, which is the same, or of registered memory.
-    fn cuMemHostGetDevicePointer_v2(address: *mut u64, pointer: *mut c_void, _flags: c_uint) {
+    fn cuMemHostGetDevicePointer_v2(address: *mut u64, pointer: *mut c_void, flags: c_uint) {
+        if flags != 0 {
+            return Err(errors::INVALID_VALUE);
+        }
         let found = memory::device_address(address_of(pointer))?;
         // SAFETY: the program passes where the address goes.
         unsafe { store(address, found) }

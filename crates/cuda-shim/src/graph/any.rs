@@ -42,8 +42,8 @@ impl AnyNode {
             Ok(match any.type_number {
                 0 => (layouts.kernel)(parameters)?,
                 1 => (layouts.copy)(parameters)?,
-                2 => Node::Fill((*parameters.cast::<FillNode>()).fill()),
-                3 => Node::Host((*parameters.cast::<HostNode>()).call()),
+                2 => Node::Fill((*parameters.cast::<FillNode>()).fill()?),
+                3 => Node::Host((*parameters.cast::<HostNode>()).call()?),
                 4 => child_node(address_of(first))?,
                 5 => Node::Empty,
                 6 => Node::Wait(address_of(first)),

@@ -103,6 +103,26 @@ pub(super) fn record(event: u64, branch: Branch) {
     captures.events.insert(event, branch);
 }
 
+/// Forgets that an event was recorded in a capture: it is recorded elsewhere.
+pub(super) fn forget_record(event: u64) {
+    if CAPTURING.load(Ordering::Acquire) > 0 {
+        captures().events.remove(&event);
+    }
+}
+
+/// Refuses a call that asks for the state of an event of a capture, which it ends.
+pub(crate) fn refuse_captured_event(event: u64) -> Result<(), Code> {
+    if CAPTURING.load(Ordering::Acquire) == 0 {
+        return Ok(());
+    }
+    let mut captures = captures();
+    let Some(graph) = captures.events.get(&event).map(|branch| branch.graph) else {
+        return Ok(());
+    };
+    captures.invalid.insert(graph);
+    Err(errors::CAPTURED_EVENT)
+}
+
 /// A stream that waits for an event of a capture takes part in it.
 pub(super) fn join_capture(stream: u64, event: u64) {
     if CAPTURING.load(Ordering::Acquire) == 0 {

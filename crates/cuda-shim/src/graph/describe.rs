@@ -114,7 +114,7 @@ impl HostNode {
     pub(crate) fn of_node(node: u64) -> Result<HostNode, Code> {
         with_node(node, |node| match node {
             Node::Host(call) => Ok(HostNode {
-                function: call.function,
+                function: Some(call.function),
                 argument: pointer_to(call.argument),
             }),
             _ => Err(errors::INVALID_VALUE),

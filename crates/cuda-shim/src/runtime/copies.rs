@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::device::check_device;
 use super::memory::{Extent, PitchedPointer};
 use crate::abi::{runtime, store};
 use crate::arrays::{Array, Corner, Region, find_array};
@@ -159,6 +160,23 @@ fn copy_volume(parameters: &Copy3d, stream: u64) -> Result<(), Code> {
     submit_copy(volume_copy(parameters, stream)?)
 }
 
+/// Checks the direction of a copy to or from a variable, which is memory of the device.
+fn check_direction(kind: c_int, other: Direction) -> Result<(), Code> {
+    match Direction::from_number(kind)? {
+        Direction::DeviceToDevice | Direction::Inferred => Ok(()),
+        direction if direction == other => Ok(()),
+        _ => Err(errors::INVALID_DIRECTION),
+    }
+}
+
+/// Checks the pitch of a fill, which has no meaning for a single row.
+fn check_pitch(pitch: usize, width: usize, height: usize) -> Result<(), Code> {
+    match height > 1 && pitch < width {
+        true => Err(errors::INVALID_VALUE),
+        false => Ok(()),
+    }
+}
+
 /// Where a variable of the program is on the device.
 fn variable(symbol: *const c_void) -> Result<Span, Code> {
     let registry = registry();
@@ -200,23 +218,27 @@ runtime! {
     /// Copies memory between devices: there is one.
     fn cudaMemcpyPeer(
         destination: *mut c_void,
-        _destination_device: c_int,
+        destination_device: c_int,
         source: *const c_void,
-        _source_device: c_int,
+        source_device: c_int,
         bytes: usize,
     ) {
+        check_device(destination_device)?;
+        check_device(source_device)?;
         copy_linear(address_of(destination), address_of(source), bytes, 3, AWAITED)
     }
 
     /// Copies memory between devices in the order of a stream: there is one.
     fn cudaMemcpyPeerAsync(
         destination: *mut c_void,
-        _destination_device: c_int,
+        destination_device: c_int,
         source: *const c_void,
-        _source_device: c_int,
+        source_device: c_int,
         bytes: usize,
         stream: *mut c_void,
     ) {
+        check_device(destination_device)?;
+        check_device(source_device)?;
         copy_linear(address_of(destination), address_of(source), bytes, 3, address_of(stream))
     }
 
@@ -275,6 +297,7 @@ runtime! {
 
     /// Fills rows with a byte.
     fn cudaMemset2D(pointer: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
+        check_pitch(pitch, width, height)?;
         fill(pointer, Shape::rows(width as u64, height as u64, pitch as u64), value, AWAITED)
     }
 
@@ -287,6 +310,7 @@ runtime! {
         height: usize,
         stream: *mut c_void,
     ) {
+        check_pitch(pitch, width, height)?;
         let shape = Shape::rows(width as u64, height as u64, pitch as u64);
         fill(pointer, shape, value, address_of(stream))
     }
@@ -309,6 +333,7 @@ runtime! {
         offset: usize,
         kind: c_int,
     ) {
+        check_direction(kind, Direction::HostToDevice)?;
         let destination = variable_range(symbol, offset, bytes)?;
         copy_linear(destination, address_of(source), bytes, kind, AWAITED)
     }
@@ -322,6 +347,7 @@ runtime! {
         kind: c_int,
         stream: *mut c_void,
     ) {
+        check_direction(kind, Direction::HostToDevice)?;
         let destination = variable_range(symbol, offset, bytes)?;
         copy_linear(destination, address_of(source), bytes, kind, address_of(stream))
     }
@@ -334,6 +360,7 @@ runtime! {
         offset: usize,
         kind: c_int,
     ) {
+        check_direction(kind, Direction::DeviceToHost)?;
         let source = variable_range(symbol, offset, bytes)?;
         copy_linear(address_of(destination), source, bytes, kind, AWAITED)
     }
@@ -347,6 +374,7 @@ runtime! {
         kind: c_int,
         stream: *mut c_void,
     ) {
+        check_direction(kind, Direction::DeviceToHost)?;
         let source = variable_range(symbol, offset, bytes)?;
         copy_linear(address_of(destination), source, bytes, kind, address_of(stream))
     }

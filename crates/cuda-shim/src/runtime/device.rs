@@ -98,7 +98,7 @@ runtime! {
     fn cudaDeviceGetAttribute(value: *mut c_int, attribute: c_uint, number: c_int) {
         check_device(number)?;
         // SAFETY: the program passes where the result goes.
-        unsafe { store(value, device()?.attribute(attribute)) }
+        unsafe { store(value, device()?.known_attribute(attribute)?) }
     }
 
     /// Reports peer access: none.

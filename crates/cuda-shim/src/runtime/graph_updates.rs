@@ -36,8 +36,10 @@ runtime! {
     ) {
         // SAFETY: the program passes the structure or null, and where the handle goes.
         unsafe {
-            parameters.as_mut().ok_or(errors::INVALID_VALUE)?.succeed();
-            store(executable, pointer_to(graph::instantiate(address_of(graph))?))
+            let parameters = parameters.as_mut().ok_or(errors::INVALID_VALUE)?;
+            let made = graph::instantiate(address_of(graph), parameters.flags)?;
+            parameters.succeed();
+            store(executable, pointer_to(made))
         }
     }
 
@@ -116,7 +118,7 @@ runtime! {
         parameters: *const FillNode,
     ) {
         // SAFETY: the program passes the structure or null.
-        let fill = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.fill();
+        let fill = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.fill()?;
         replace(address_of(executable), address_of(node), Node::Fill(fill))
     }
 

@@ -33,15 +33,15 @@ runtime! {
     }
 
     /// Makes an executable copy of a graph.
-    fn cudaGraphInstantiate(executable: *mut *mut c_void, graph: *mut c_void, _flags: u64) {
+    fn cudaGraphInstantiate(executable: *mut *mut c_void, graph: *mut c_void, flags: u64) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(executable, pointer_to(graph::instantiate(address_of(graph))?)) }
+        unsafe { store(executable, pointer_to(graph::instantiate(address_of(graph), flags)?)) }
     }
 
     /// The same.
-    fn cudaGraphInstantiateWithFlags(executable: *mut *mut c_void, graph: *mut c_void, _flags: u64) {
+    fn cudaGraphInstantiateWithFlags(executable: *mut *mut c_void, graph: *mut c_void, flags: u64) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(executable, pointer_to(graph::instantiate(address_of(graph))?)) }
+        unsafe { store(executable, pointer_to(graph::instantiate(address_of(graph), flags)?)) }
     }
 
     /// Adds a kernel.
@@ -108,7 +108,7 @@ runtime! {
         }
         // SAFETY: the program passes the structure and where the handle goes.
         unsafe {
-            add(graph, handle, Handles { list: dependencies, count }, Node::Fill((*node).fill()))
+            add(graph, handle, Handles { list: dependencies, count }, Node::Fill((*node).fill()?))
         }
     }
 
@@ -125,7 +125,7 @@ runtime! {
         }
         // SAFETY: the program passes the structure and where the handle goes.
         unsafe {
-            add(graph, handle, Handles { list: dependencies, count }, Node::Host((*node).call()))
+            add(graph, handle, Handles { list: dependencies, count }, Node::Host((*node).call()?))
         }
     }
 

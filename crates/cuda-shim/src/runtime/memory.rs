@@ -197,7 +197,10 @@ runtime! {
     }
 
     /// Returns the device address of page-locked memory, which is the same, or of registered memory.
-    fn cudaHostGetDevicePointer(to: *mut *mut c_void, pointer: *mut c_void, _flags: c_uint) {
+    fn cudaHostGetDevicePointer(to: *mut *mut c_void, pointer: *mut c_void, flags: c_uint) {
+        if flags != 0 {
+            return Err(errors::INVALID_VALUE);
+        }
         let address = memory::device_address(address_of(pointer))?;
         // SAFETY: the program passes where the address goes.
         unsafe { store(to, pointer_to(address)) }
