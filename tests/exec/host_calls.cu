@@ -10,6 +10,8 @@ static int failed = 0;
 } while (0)
 #define OK(call) EXPECT(call, cudaSuccess)
 
+__managed__ int managed_word = 7;
+__global__ void increment_managed() { managed_word++; }
 __global__ void speak() { printf("unheard\n"); }
 
 static void advise() {
@@ -129,6 +131,16 @@ static void reset() {
   EXPECT(bytes, 8 << 20);
 }
 
+static void variables_after_reset() {
+  increment_managed<<<1, 1>>>();
+  OK(cudaDeviceSynchronize());
+  EXPECT(managed_word, 8);
+  OK(cudaDeviceReset());
+  increment_managed<<<1, 1>>>();
+  OK(cudaDeviceSynchronize());
+  EXPECT(managed_word, 8);
+}
+
 int main() {
   callbacks();
   fill_managed();
@@ -137,6 +149,7 @@ int main() {
   contexts_and_devices();
   flags_and_times();
   reset();
+  variables_after_reset();
   printf(failed ? "failed\n" : "passed\n");
   fflush(stdout);
   speak<<<1, 1>>>();

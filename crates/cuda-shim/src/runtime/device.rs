@@ -8,6 +8,7 @@ use crate::connection::{device, is_open, last_error};
 use crate::errors::{self, Code};
 use crate::properties::DRIVER_VERSION;
 use crate::properties::{BUS_ID, device_properties};
+use crate::runtime::registration::set_again;
 use crate::runtime::{FULL_VERSION, VERSION};
 
 /// Fails for a number that is not a device's.
@@ -33,6 +34,13 @@ unsafe fn write_properties(to: *mut c_void, number: c_int, version: u32) -> Resu
     Ok(())
 }
 
+/// Frees everything, clears the errors and gives variables their first values.
+fn reset() -> Result<(), Code> {
+    client::reset()?;
+    set_again();
+    Ok(())
+}
+
 /// `cudaDevAttrMaxTexture1DLinearWidth`.
 const LINEAR_TEXELS: u32 = 69;
 
@@ -41,10 +49,10 @@ runtime! {
     fn cudaThreadSynchronize() { client::synchronize_device() }
 
     /// Waits for the device.
-    fn cudaThreadExit() { client::reset() }
+    fn cudaThreadExit() { reset() }
 
     /// Frees everything and clears the errors.
-    fn cudaDeviceReset() { client::reset() }
+    fn cudaDeviceReset() { reset() }
 
     /// Returns the number of devices: one.
     fn cudaGetDeviceCount(count: *mut c_int) {

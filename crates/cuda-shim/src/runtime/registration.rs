@@ -37,15 +37,18 @@ unsafe fn image(handle: *mut *mut c_void) -> Arc<Image> {
     unsafe { (*handle.cast::<Arc<Image>>()).clone() }
 }
 
-/// Managed variables wait for the end of the registration of their image.
-struct PendingManaged {
+/// A managed variable.
+struct Managed {
     image: Arc<Image>,
     name: String,
     /// Address of the program's pointer to the variable.
     pointer: u64,
 }
 
-static PENDING: Mutex<Vec<PendingManaged>> = Mutex::new(Vec::new());
+/// Managed variables that wait for the end of the registration of their image.
+static PENDING: Mutex<Vec<Managed>> = Mutex::new(Vec::new());
+/// Those of complete images.
+static COMPLETE: Mutex<Vec<Managed>> = Mutex::new(Vec::new());
 
 /// Ends the registration of an image.
 ///
@@ -53,9 +56,21 @@ static PENDING: Mutex<Vec<PendingManaged>> = Mutex::new(Vec::new());
 /// As of the compiler that generates the call.
 #[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
 pub unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {
-    let pending = std::mem::take(&mut *PENDING.lock().unwrap_or_else(PoisonError::into_inner));
-    for variable in pending {
-        if set_managed(&variable).is_err() {
+    let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let pending = std::mem::take(&mut *pending);
+    set_all(&pending);
+    let mut complete = COMPLETE.lock().unwrap_or_else(PoisonError::into_inner);
+    complete.extend(pending);
+}
+
+/// Sets the pointers to all managed variables again: a reset of the device ended their memory.
+pub(super) fn set_again() {
+    set_all(&COMPLETE.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+fn set_all(variables: &[Managed]) {
+    for variable in variables {
+        if set_managed(variable).is_err() {
             say_once(&format!(
                 "the managed variable `{}` is not available",
                 variable.name
@@ -64,7 +79,7 @@ pub unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {
     }
 }
 
-fn set_managed(variable: &PendingManaged) -> Result<(), Code> {
+fn set_managed(variable: &Managed) -> Result<(), Code> {
     let span = share_variable(variable.image.module()?, &variable.name)?;
     let pointer = pointer_to(variable.pointer).cast::<*mut c_void>();
     // SAFETY: the compiler registered the address of a pointer variable.
@@ -164,7 +179,7 @@ pub unsafe extern "C" fn __cudaRegisterManagedVar(
     registry()
         .variables
         .insert(address_of(host_pointer), variable);
-    let pending = PendingManaged {
+    let pending = Managed {
         image,
         name,
         pointer: address_of(host_pointer),
