@@ -12,6 +12,10 @@ static int failed = 0;
 
 __managed__ int managed_word = 7;
 __global__ void increment_managed() { managed_word++; }
+__global__ void allocate(int *blocks) {
+  *blocks = 0;
+  for (int i = 0; i < 20; i++) *blocks += malloc(1 << 20) != nullptr;
+}
 __global__ void speak() { printf("unheard\n"); }
 
 static void advise() {
@@ -141,6 +145,19 @@ static void variables_after_reset() {
   EXPECT(managed_word, 8);
 }
 
+static void heap() {
+  int *blocks, found = 0;
+  OK(cudaDeviceReset());
+  OK(cudaMalloc(&blocks, 4));
+  OK(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 64 << 20));
+  allocate<<<1, 1>>>(blocks);
+  OK(cudaMemcpy(&found, blocks, 4, cudaMemcpyDeviceToHost));
+  EXPECT(found, 20);
+  // A kernel has used the heap: its size stays.
+  EXPECT(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 128 << 20), cudaErrorInvalidValue);
+  OK(cudaDeviceReset());
+}
+
 int main() {
   callbacks();
   fill_managed();
@@ -150,6 +167,7 @@ int main() {
   flags_and_times();
   reset();
   variables_after_reset();
+  heap();
   printf(failed ? "failed\n" : "passed\n");
   fflush(stdout);
   speak<<<1, 1>>>();

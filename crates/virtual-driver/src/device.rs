@@ -167,6 +167,23 @@ impl Device {
         }
     }
 
+    /// Sets a limit, of which the heap of kernels alone has an effect.
+    pub(crate) fn set_limit(&mut self, limit: u32, value: u64) -> Result<(), Code> {
+        const MALLOC_HEAP: u32 = 2;
+        if limit != MALLOC_HEAP || value == self.memory.heap_bytes() {
+            return Ok(());
+        }
+        let [free, _] = self.memory_info();
+        if value > free {
+            return Err(errors::OUT_OF_MEMORY);
+        }
+        // The size is fixed from the first launch of a kernel that may allocate.
+        match self.memory.set_heap_bytes(value) {
+            true => Ok(()),
+            false => Err(errors::INVALID_VALUE),
+        }
+    }
+
     /// Loads an image; returns the module's number.
     pub(crate) fn load_module(&mut self, image: &[u8]) -> Result<u64, Code> {
         self.check()?;

@@ -266,7 +266,7 @@ fn answer(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::
             Ok(())
         }
         Op::Status => device.check(),
-        Op::SetLimit => Ok(()),
+        Op::SetLimit => device.set_limit(fields.u32()?, fields.u64()?),
         Op::Report => {
             device.summary.add_unsupported(fields.str()?);
             Ok(())
