@@ -122,6 +122,21 @@ static void captures(cudaStream_t stream, int *memory) {
   EXPECT(ms > 0, true);
 }
 
+// A capture whose stream is destroyed, or whose device is reset, is gone: other calls are permitted again.
+static void abandoned_captures() {
+  cudaStream_t stream;
+  int *memory;
+  OK(cudaStreamCreate(&stream));
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  OK(cudaStreamDestroy(stream));
+  OK(cudaMalloc(&memory, 64));
+  OK(cudaDeviceSynchronize());
+  OK(cudaStreamCreate(&stream));
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  OK(cudaDeviceReset());
+  OK(cudaMalloc(&memory, 64));
+}
+
 int main() {
   cudaStream_t stream;
   int *memory;
@@ -134,6 +149,7 @@ int main() {
   nodes(memory);
   cudaGetLastError();
   captures(stream, memory);
+  abandoned_captures();
   EXPECT(called, 0);
   printf(failed ? "failed\n" : "passed\n");
   return failed;

@@ -95,7 +95,9 @@ pub(crate) fn copy_stream_attributes(to: u64, from: u64) -> Result<(), Code> {
 
 /// Destroys a stream; its work completes.
 pub(crate) fn destroy_stream(stream: u64) -> Result<(), Code> {
-    request(Op::DestroyStream, &[stream]).map(drop)
+    request(Op::DestroyStream, &[stream])?;
+    crate::graph::abandon_capture(stream);
+    Ok(())
 }
 
 /// Waits for a stream.
@@ -201,6 +203,7 @@ pub(crate) fn reset() -> Result<(), Code> {
     call(Op::Reset, &Message::new())?;
     memory::forget_all();
     crate::graph::forget_memory();
+    crate::graph::abandon_captures();
     LIMITS
         .lock()
         .unwrap_or_else(PoisonError::into_inner)

@@ -18,8 +18,9 @@ mod user_objects;
 
 pub(crate) use any::{AnyNode, Layouts};
 pub(crate) use capture::{
-    Beginning, begin_capture, captured, change_tips, end_capture, exchange_mode, is_capturing,
-    refuse_captured_event, refuse_in_capture, refuse_unsafe, status,
+    Beginning, abandon_capture, abandon_captures, begin_capture, captured, change_tips,
+    end_capture, exchange_mode, is_capturing, refuse_captured_event, refuse_in_capture,
+    refuse_unsafe, status,
 };
 use capture::{join_capture, with_branch};
 pub(crate) use capture_info::CaptureInfo;

@@ -167,6 +167,15 @@ fn is_blocking(stream: u64) -> bool {
 }
 
 impl Captures {
+    /// Forgets the capture into a graph; reports whether an error had ended it.
+    fn forget(&mut self, graph: u64) -> bool {
+        let before = self.streams.len();
+        self.streams.retain(|_, other| other.graph != graph);
+        self.events.retain(|_, other| other.graph != graph);
+        CAPTURING.fetch_sub(before - self.streams.len(), Ordering::Release);
+        self.invalid.remove(&graph)
+    }
+
     /// Ends the captures of the branches that an operation must not meet.
     fn invalidate(&mut self, meets: impl Fn(u64, &Branch) -> bool) -> bool {
         let streams = self.streams.iter();
@@ -286,6 +295,27 @@ pub(crate) fn begin_capture(beginning: Beginning) -> Result<(), Code> {
     Ok(())
 }
 
+/// Drops the capture that a destroyed stream began: nothing can end it any more.
+pub(crate) fn abandon_capture(stream: u64) {
+    if CAPTURING.load(Ordering::Acquire) == 0 {
+        return;
+    }
+    let mut captures = captures();
+    let own = captures.streams.get(&stream);
+    if let Some(graph) = own.filter(|own| own.origin.is_some()).map(|own| own.graph) {
+        captures.forget(graph);
+    }
+}
+
+/// Drops all captures: the device was reset.
+pub(crate) fn abandon_captures() {
+    let mut captures = captures();
+    captures.streams.clear();
+    captures.events.clear();
+    captures.invalid.clear();
+    CAPTURING.store(0, Ordering::Release);
+}
+
 /// Ends a capture; returns the handle of its graph.
 pub(crate) fn end_capture(stream: u64) -> Result<u64, Code> {
     let mut captures = captures();
@@ -295,14 +325,11 @@ pub(crate) fn end_capture(stream: u64) -> Result<u64, Code> {
     if origin.mode != RELAXED && origin.thread != thread::current().id() {
         return Err(errors::CAPTURE_WRONG_THREAD);
     }
-    let (graph, before) = (own.graph, captures.streams.len());
+    let graph = own.graph;
     let all = captures.streams.values();
     let others = all.filter(|other| other.graph == graph && other.origin.is_none());
     let others: Vec<u64> = others.flat_map(|other| other.tips.clone()).collect();
-    captures.streams.retain(|_, other| other.graph != graph);
-    captures.events.retain(|_, other| other.graph != graph);
-    CAPTURING.fetch_sub(before - captures.streams.len(), Ordering::Release);
-    let invalid = captures.invalid.remove(&graph);
+    let invalid = captures.forget(graph);
     // Destroying the graph may call functions of the program, which may ask for captures.
     drop(captures);
     if invalid {
