@@ -236,17 +236,28 @@ fn int_to_float(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
         (Type::F32, true) => {
             alu!(k; |a: U64| -> F32 sat32(c::int_to_f32(a, int(k, 8), round(k)), k))
         }
-        (Type::F64, false) => alu!(k; |a: U32| -> F64 c::int_to_f64(a.into(), int(k, 8), round(k))),
-        (Type::F64, true) => alu!(k; |a: U64| -> F64 c::int_to_f64(a, int(k, 8), round(k))),
-        (Type::F16, false) => alu!(k; |a: U32| -> U16 c::int_to_f16(a.into(), int(k, 8), round(k))),
-        (Type::F16, true) => alu!(k; |a: U64| -> U16 c::int_to_f16(a, int(k, 8), round(k))),
-        (Type::Bf16, false) => alu!(k; |a: U32| -> U16
-            c::int_to_float(a.into(), int(k, 8), Bfloat16::FORMAT, round(k)) as u16),
-        (Type::Bf16, true) => alu!(k; |a: U64| -> U16
-            c::int_to_float(a, int(k, 8), Bfloat16::FORMAT, round(k)) as u16),
+        (Type::F64, false) => {
+            alu!(k; |a: U32| -> F64 sat64(c::int_to_f64(a.into(), int(k, 8), round(k)), k))
+        }
+        (Type::F64, true) => {
+            alu!(k; |a: U64| -> F64 sat64(c::int_to_f64(a, int(k, 8), round(k)), k))
+        }
+        (Type::F16, false) => alu!(k; |a: U32| -> U16 half_of_int::<Fp16>(a.into(), k)),
+        (Type::F16, true) => alu!(k; |a: U64| -> U16 half_of_int::<Fp16>(a, k)),
+        (Type::Bf16, false) => alu!(k; |a: U32| -> U16 half_of_int::<Bfloat16>(a.into(), k)),
+        (Type::Bf16, true) => alu!(k; |a: U64| -> U16 half_of_int::<Bfloat16>(a, k)),
         _ => return None,
     };
     Some((alu, k))
+}
+
+fn half_of_int<H: Half>(a: u64, k: u32) -> u16 {
+    sat_half::<H>(c::int_to_float(a, int(k, 8), H::FORMAT, round(k)) as u16, k)
+}
+
+#[inline(always)]
+fn sat_half<H: Half>(x: u16, k: u32) -> u16 {
+    if k & SAT != 0 { h::sat::<H>(x) } else { x }
 }
 
 #[inline(always)]
@@ -275,10 +286,7 @@ fn narrow<H: Half>(x: f32, k: u32) -> u16 {
     if k & RELU != 0 {
         out = h::relu::<H>(out);
     }
-    if k & SAT != 0 {
-        out = h::sat::<H>(out);
-    }
-    out
+    sat_half::<H>(out, k)
 }
 
 fn float_to_float(m: &Mods<'_>, to: Type, from: Type) -> Option<Alu> {
@@ -317,7 +325,7 @@ fn float_to_float(m: &Mods<'_>, to: Type, from: Type) -> Option<Alu> {
         (Type::Bf16, Type::Bf16) if integral => alu!(k = [0]; |a: U16| -> U16
             Bfloat16::narrow(sat32(c::integral_f32(Bfloat16::widen(a), round(k)), k))),
         (Type::F16, Type::F16) => {
-            alu!(k = [0]; |a: U16| -> U16 if k & SAT != 0 { h::sat::<Fp16>(a) } else { a })
+            alu!(k = [0]; |a: U16| -> U16 sat_half::<Fp16>(a, k))
         }
         (Type::Bf16, Type::F16) => {
             alu!(k = [0]; |a: U16| -> U16 narrow::<Bfloat16>(Fp16::widen(a), k))
@@ -332,11 +340,7 @@ fn float_to_float(m: &Mods<'_>, to: Type, from: Type) -> Option<Alu> {
 fn from_double<H: Half>(a: f64, k: u32) -> u16 {
     use gpu_arithmetic::soft;
     let bits = soft::convert(soft::F64, H::FORMAT, a.to_bits(), round(k), overflow(k)) as u16;
-    if k & SAT != 0 {
-        h::sat::<H>(bits)
-    } else {
-        bits
-    }
+    sat_half::<H>(bits, k)
 }
 
 /// Selects `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.

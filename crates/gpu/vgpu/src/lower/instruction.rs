@@ -243,11 +243,18 @@ impl<'a> Lower<'a> {
         let ftz = m.has("ftz");
         // A packed comparison has one destination for each half.
         if matches!(ty, Type::F16x2 | Type::Bf16x2) {
-            for (d, high) in [(p, false), (q, true)] {
-                let picked = select::compare_packed(cmp, ty, high, ftz);
-                self.emit(picked.ok_or(Fail::Unsupported(""))?, d, &[a, b])?;
-            }
-            return Ok(());
+            let halves = [false, true].map(|high| select::compare_packed(cmp, ty, high, ftz));
+            let [Some(low), Some(high)] = halves else {
+                return Err(Fail::Unsupported(""));
+            };
+            let (low, high) = (self.compared(&low, a, b)?, self.compared(&high, a, b)?);
+            // In rows of their own: a destination may be the combined predicate.
+            self.combined(low, low, &Operand::Sink, combine, m)?;
+            self.combined(high, high, &Operand::Sink, combine, m)?;
+            let (p, _) = self.dest(p, Kind::P)?;
+            let (q, _) = self.dest(q, Kind::P)?;
+            self.combined(low, p, &Operand::Sink, &[], m)?;
+            return self.combined(high, q, &Operand::Sink, &[], m);
         }
         let picked = select::compare(cmp, ty, ftz).ok_or(Fail::Unsupported(""))?;
         // Without a combination, the comparison writes its destination directly.
@@ -255,23 +262,37 @@ impl<'a> Lower<'a> {
             return self.emit(picked, p, &[a, b]);
         }
         let temp = self.compared(&picked, a, b)?;
+        let (p, _) = self.dest(p, Kind::P)?;
+        self.combined(temp, p, q, combine, m)
+    }
+
+    /// Combines a comparison with a predicate, if there is one, into `p`, and its complement with
+    /// the same into `q`.
+    fn combined(
+        &mut self,
+        compare: u32,
+        p: u32,
+        q: &'a Operand<'a>,
+        combine: &'a [Operand<'a>],
+        m: &Mods<'a>,
+    ) -> Lowered<()> {
         let (with, negated) = match combine.first() {
             Some(Operand::Not(reg)) => (self.pred_row(*reg)?, true),
             Some(other) => (self.source(other, Kind::P)?, false),
             None => (self.constant(Kind::P, Constant::Value(1)), false),
         };
         let how = match () {
+            () if combine.is_empty() => 0,
             () if m.has("or") => 1,
             () if m.has("xor") => 2,
             () => 0,
         };
-        let (p, _) = self.dest(p, Kind::P)?;
         let (q, _) = self.dest(q, Kind::P)?;
         self.push(
             Op::SetpCombine {
                 p,
                 q,
-                compare: temp,
+                compare,
                 with,
                 negated,
                 how,
@@ -305,16 +326,20 @@ impl<'a> Lower<'a> {
     fn set(&mut self, i: &'a Instruction<'a>, m: &Mods<'a>) -> Lowered<()> {
         let cmp = select::comparison(m).ok_or(Fail::Unsupported(""))?;
         let types: Vec<Type> = m.types().collect();
-        let (&[to, from], [dest, a, b]) = (types.as_slice(), i.operands.as_slice()) else {
+        let (&[to, from], [dest, a, b, combine @ ..]) = (types.as_slice(), i.operands.as_slice())
+        else {
             return Err(Fail::Unsupported(""));
         };
-        if matches!(from, Type::F16x2 | Type::Bf16x2) {
+        if matches!(from, Type::F16x2 | Type::Bf16x2) && combine.is_empty() {
             let picked = select::set_packed(cmp, from, to, m.has("ftz"));
             return self.emit(picked.ok_or(Fail::Unsupported(""))?, dest, &[a, b]);
         }
         let picked = select::compare(cmp, from, m.has("ftz")).ok_or(Fail::Unsupported(""))?;
         let result = select::set_result(to).ok_or(Fail::Unsupported(""))?;
         let temp = self.compared(&picked, a, b)?;
+        if !combine.is_empty() {
+            self.combined(temp, temp, &Operand::Sink, combine, m)?;
+        }
         let (d, fix) = self.dest(dest, result.dest)?;
         let slots = Slots {
             d,

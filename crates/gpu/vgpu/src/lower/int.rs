@@ -78,7 +78,7 @@ fn basic(opcode: &str, ty: Type, m: &Mods<'_>) -> Option<crate::exec::regs::Alu>
             Type::S64 => Some(alu!(|a: S64| -> S64 a.wrapping_abs())),
             _ => None,
         },
-        // Division by zero yields all ones, its remainder the dividend, as on hardware.
+        // Division by zero yields all ones, as quotient and as remainder: so does the machine code.
         "div" => by_width!(ty;
             alu!(|a: U16, b: U16| -> U16 a.checked_div(b).unwrap_or(!0)),
             alu!(|a: S16, b: S16| -> S16 if b == 0 { -1 } else { a.wrapping_div(b) }),
@@ -87,12 +87,12 @@ fn basic(opcode: &str, ty: Type, m: &Mods<'_>) -> Option<crate::exec::regs::Alu>
             alu!(|a: U64, b: U64| -> U64 a.checked_div(b).unwrap_or(!0)),
             alu!(|a: S64, b: S64| -> S64 if b == 0 { -1 } else { a.wrapping_div(b) })),
         "rem" => by_width!(ty;
-            alu!(|a: U16, b: U16| -> U16 a.checked_rem(b).unwrap_or(a)),
-            alu!(|a: S16, b: S16| -> S16 if b == 0 { a } else { a.wrapping_rem(b) }),
-            alu!(|a: U32, b: U32| -> U32 a.checked_rem(b).unwrap_or(a)),
-            alu!(|a: S32, b: S32| -> S32 if b == 0 { a } else { a.wrapping_rem(b) }),
-            alu!(|a: U64, b: U64| -> U64 a.checked_rem(b).unwrap_or(a)),
-            alu!(|a: S64, b: S64| -> S64 if b == 0 { a } else { a.wrapping_rem(b) })),
+            alu!(|a: U16, b: U16| -> U16 a.checked_rem(b).unwrap_or(!0)),
+            alu!(|a: S16, b: S16| -> S16 if b == 0 { -1 } else { a.wrapping_rem(b) }),
+            alu!(|a: U32, b: U32| -> U32 a.checked_rem(b).unwrap_or(!0)),
+            alu!(|a: S32, b: S32| -> S32 if b == 0 { -1 } else { a.wrapping_rem(b) }),
+            alu!(|a: U64, b: U64| -> U64 a.checked_rem(b).unwrap_or(!0)),
+            alu!(|a: S64, b: S64| -> S64 if b == 0 { -1 } else { a.wrapping_rem(b) })),
         _ => None,
     }
 }

@@ -156,13 +156,14 @@ fn testp(m: &Mods<'_>) -> Option<Alu> {
         ("infinite", false) => alu!(|a: F32| -> P a.is_infinite()),
         ("number", false) => alu!(|a: F32| -> P !a.is_nan()),
         ("notanumber", false) => alu!(|a: F32| -> P a.is_nan()),
-        ("normal", false) => alu!(|a: F32| -> P a.is_normal()),
+        // Zeros count as normal (PTX ISA, `testp`).
+        ("normal", false) => alu!(|a: F32| -> P a.is_normal() || a == 0.0),
         ("subnormal", false) => alu!(|a: F32| -> P a.is_subnormal()),
         ("finite", true) => alu!(|a: F64| -> P a.is_finite()),
         ("infinite", true) => alu!(|a: F64| -> P a.is_infinite()),
         ("number", true) => alu!(|a: F64| -> P !a.is_nan()),
         ("notanumber", true) => alu!(|a: F64| -> P a.is_nan()),
-        ("normal", true) => alu!(|a: F64| -> P a.is_normal()),
+        ("normal", true) => alu!(|a: F64| -> P a.is_normal() || a == 0.0),
         ("subnormal", true) => alu!(|a: F64| -> P a.is_subnormal()),
         _ => return None,
     })

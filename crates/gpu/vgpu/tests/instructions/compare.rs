@@ -214,6 +214,50 @@ fn comparisons_combine_with_a_predicate_and_give_the_complement() {
 }
 
 #[test]
+fn packed_comparisons_and_sets_combine_with_a_predicate() {
+    type Model = fn(u64, u64) -> u64;
+    let table: [(&str, Model); 3] = [
+        ("and", |p, c| p & c),
+        ("or", |p, c| p | c),
+        ("xor", |p, c| p ^ c),
+    ];
+    let halves = [(R, Kind::F16), (R, Kind::F16), (P, Kind::Int)];
+    let part = |x: u64, shift: u32| F16.value(x >> shift & 0xffff);
+    let less = |x: &[u64], shift| u64::from(part(x[0], shift) < part(x[1], shift));
+    for (how, model) in table {
+        let setp = format!("setp.lt.{how}.f16x2");
+        check(
+            &format!("{{ .reg .pred %t; {setp} {{d}}|%t, {{a}}, {{b}}, {{c}}; }}"),
+            P,
+            &halves,
+            |x| model(less(x, 0), x[2]),
+        );
+        check(
+            &format!("{{ .reg .pred %t; {setp} %t|{{d}}, {{a}}, {{b}}, !{{c}}; }}"),
+            P,
+            &halves,
+            |x| model(less(x, 16), 1 - x[2]),
+        );
+        // The first destination is the combined predicate.
+        check(
+            &format!("{{ .reg .pred %t; mov.pred %t, {{c}}; {setp} %t|{{d}}, {{a}}, {{b}}, %t; }}"),
+            P,
+            &halves,
+            |x| model(less(x, 16), x[2]),
+        );
+        check(
+            &format!("set.lt.{how}.u32.s32 {{d}}, {{a}}, {{b}}, !{{c}};"),
+            R,
+            &[(R, Kind::Int), (R, Kind::Int), (P, Kind::Int)],
+            |x| {
+                let less = u64::from(signed(x[0], 32) < signed(x[1], 32));
+                model(less, 1 - x[2]) * 0xffff_ffff
+            },
+        );
+    }
+}
+
+#[test]
 fn selections_follow_predicates_and_signs() {
     for (w, types) in [
         (H, &["b16", "u16", "s16"][..]),
@@ -268,7 +312,8 @@ fn classes_of_floats_are_told() {
         ("infinite", |x, _| x.is_infinite()),
         ("number", |x, _| !x.is_nan()),
         ("notanumber", |x, _| x.is_nan()),
-        ("normal", |x, s| x.is_finite() && x != 0.0 && !s),
+        // Zeros count as normal.
+        ("normal", |x, s| x.is_finite() && !s),
         ("subnormal", |_, s| s),
     ];
     for (name, test) in table {

@@ -128,6 +128,25 @@ fn rounded<T: Copy>(exact: i128, near: T, back: i128, steps: (T, T), mode: &str)
 }
 
 #[test]
+fn integers_become_saturated_floats() {
+    for (from, source, bits, sign) in INTS {
+        for (to, dest, one) in [
+            ("f16", H, 0x3c00),
+            ("bf16", H, 0x3f80),
+            ("f32", R, 0x3f80_0000),
+            ("f64", Q, 0x3ff0_0000_0000_0000),
+        ] {
+            check(
+                &format!("cvt.rn.sat.{to}.{from} {{d}}, {{a}};"),
+                dest,
+                &[(source, Kind::Int)],
+                |x| if number(x[0], bits, sign) > 0 { one } else { 0 },
+            );
+        }
+    }
+}
+
+#[test]
 fn integers_become_rounded_floats() {
     for (from, source, bits, sign) in INTS {
         for mode in ["rn", "rz", "rm", "rp"] {
