@@ -1,5 +1,6 @@
 //! Atomic operations on memory.
 
+use super::lower::lanes_where;
 use super::memory::{AddressOp, Memory, lanes};
 use super::registers::{Dest, Pred, Source};
 use super::warp::Warp;
@@ -19,7 +20,8 @@ pub(super) struct Atomic {
     /// Returns the success of a compare-and-swap instead of the old word.
     pub(super) returns_success: bool,
     pub(super) dest: Option<Dest>,
-    /// Predicate set in lanes whose operation took place: always all of them.
+    /// Predicate set in lanes whose operation took place: all of them, except where a
+    /// compare-and-swap returns its success.
     pub(super) done: Option<Pred>,
     pub(super) values: [Source; 2],
 }
@@ -60,7 +62,11 @@ impl Memory<'_> {
             }
         }
         if let Some(done) = a.done {
-            w.registers.set_truth(done, mask, u32::MAX);
+            let took_place = match a.returns_success {
+                true => lanes_where(|lane| old_rows[0][lane] != 0),
+                false => u32::MAX,
+            };
+            w.registers.set_truth(done, mask, took_place);
         }
         Ok(())
     }

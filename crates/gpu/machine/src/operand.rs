@@ -99,6 +99,15 @@ impl Origin {
 }
 
 impl Source {
+    /// Returns the operand with its sign. `XORSIGN` takes the sign from here, although its operands
+    /// are written as magnitudes.
+    pub(super) fn signed(self) -> Source {
+        Source {
+            absolute: false,
+            ..self
+        }
+    }
+
     pub(super) fn value(value: u64) -> Source {
         Source {
             from: Origin::Value(value),

@@ -195,6 +195,37 @@ fn rare_instructions_and_calls_end_with_the_same_bits_on_both_levels() {
 }
 
 #[test]
+fn rare_modifiers_and_colliding_atomics_end_with_the_same_bits_on_both_levels() {
+    let corners: [(&str, &str, &[u8]); 3] = [
+        (
+            "rtx2080ti",
+            include_str!("machine/corners.75.ptx"),
+            include_bytes!("machine/corners.75.cubin"),
+        ),
+        (
+            "h100",
+            include_str!("machine/corners.90.ptx"),
+            include_bytes!("machine/corners.90.cubin"),
+        ),
+        (
+            "b200",
+            include_str!("machine/corners.100.ptx"),
+            include_bytes!("machine/corners.100.cubin"),
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (gpu, ptx, cubin) in corners {
+        for entry in ["halves", "atomics"] {
+            match both(gpu, ptx, cubin, entry) {
+                Proof::Same(_) => {}
+                other => wrong.push(format!("{gpu} {entry}: {other:?}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn products_of_scaled_blocks_end_with_the_same_bits_on_both_levels() {
     let ptx = include_str!("machine/scaled.120.ptx");
     let cubin = include_bytes!("machine/scaled.120.cubin");

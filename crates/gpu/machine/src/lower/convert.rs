@@ -131,7 +131,13 @@ fn float_to_float(i: &Instruction) -> Option<Run> {
         return None;
     };
     let (ftz, round, sat) = (i.has("FTZ"), round(i), i.has("SAT"));
-    let read = move |r: &Registers, s: &Source| bits(r, s, from);
+    let read = move |r: &Registers, s: &Source| {
+        let row = bits(r, s, from);
+        match ftz && from == Type::F32 {
+            true => row.map(|v| single::ftz(f32::from_bits(v as u32)).to_bits().into()),
+            false => row,
+        }
+    };
     if from == to && from == Type::F32 || sat {
         return None;
     }

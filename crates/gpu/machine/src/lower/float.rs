@@ -5,7 +5,7 @@ use sass::Instruction;
 use super::{Combine, Form, Relations, Run, compared, lanes_where, lower_binary, lower_unary};
 use crate::registers::{Pred, Registers, map_lanes};
 use gpu_arithmetic::half::{Bfloat16, Fp16, Half};
-use gpu_arithmetic::{Round, approx, convert, double, half, single};
+use gpu_arithmetic::{Round, approx, convert, double, single};
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {
     match i.opcode {
@@ -173,6 +173,11 @@ fn minimum(i: &Instruction) -> Option<Run> {
     let (a, b, third) = (form.source(0)?, form.source(1)?, form.source(2));
     let smaller = *form.ins.last()?;
     let (ftz, nan, sign) = (i.has("FTZ"), i.has("NAN"), i.has("XORSIGN"));
+    let (a, b) = if sign {
+        (a.signed(), b.signed())
+    } else {
+        (a, b)
+    };
     Some(Box::new(move |r, mask| {
         let (a, b, smaller) = (r.float(&a), r.float(&b), r.truth(smaller));
         let third = third.map(|c| r.float(&c));
@@ -285,8 +290,9 @@ fn special(i: &Instruction) -> Option<Run> {
         _ => return None,
     };
     match halves {
-        Some("F16" | "F16_V2") => narrow::<Fp16>(&form, f),
-        Some("BF16" | "BF16_V2") => narrow::<Bfloat16>(&form, f),
+        Some("F16") => narrow::<Fp16>(&form, f, false),
+        // `ex2` of this format has only a form that flushes (PTX ISA, `ex2`).
+        Some("BF16") => narrow::<Bfloat16>(&form, f, name == "EX2"),
         Some(_) => None,
         // Only the hyperbolic tangent handles subnormals.
         None if name == "TANH" => lower_unary(&form, Registers::float, move |a| {
@@ -298,9 +304,11 @@ fn special(i: &Instruction) -> Option<Run> {
     }
 }
 
-fn narrow<H: Half + 'static>(form: &Form, f: fn(f32) -> f32) -> Option<Run> {
+/// Lowers a function of the half in a register's selected part; the upper half becomes zero.
+fn narrow<H: Half + 'static>(form: &Form, f: fn(f32) -> f32, ftz: bool) -> Option<Run> {
     lower_unary(form, Registers::halves, move |a| {
-        half::map1(a, |x| H::narrow(f(H::widen(x))))
+        let out = H::narrow(f(H::widen(a as u16)));
+        u32::from(if ftz { H::flush(out) } else { out })
     })
 }
 

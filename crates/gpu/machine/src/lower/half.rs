@@ -2,6 +2,7 @@
 
 use sass::Instruction;
 
+use super::float::{finished, only};
 use super::{Combine, Form, Relations, Run, compared, lanes_where};
 use crate::registers::{Part, Pred, Registers, Source};
 use gpu_arithmetic::half::{self, Bfloat16, Fp16, Half};
@@ -91,6 +92,10 @@ fn single_sum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
     let form = Form::new(i, true)?;
     let d = form.dest?;
     let (a, b) = (form.source(0)?, form.source(1)?);
+    if !only(i, &["F32", "BF16_V2", "BF16", "SAT", "FTZ"]) {
+        return None;
+    }
+    let (sat, ftz) = (i.has("SAT"), i.has("FTZ"));
     Some(Box::new(move |r, mask| {
         let read = |s: &Source| -> [f32; 32] {
             if s.part == Part::Single {
@@ -100,7 +105,7 @@ fn single_sum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
             r.halves(s).map(|v| H::widen(v as u16))
         };
         let (a, b) = (read(&a), read(&b));
-        let out = std::array::from_fn(|l| single::add_rn(a[l], b[l]).to_bits());
+        let out = std::array::from_fn(|l| finished(single::add_rn(a[l], b[l]), ftz, sat));
         r.set(d, mask, &out);
     }))
 }
@@ -118,6 +123,11 @@ fn minimum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
         return None;
     }
     let (nan, sign, flush) = (i.has("NAN"), i.has("XORSIGN"), flush(i));
+    let (a, b) = if sign {
+        (a.signed(), b.signed())
+    } else {
+        (a, b)
+    };
     Some(Box::new(move |r, mask| {
         let (a, b) = (r.halves(&a).map(flush), r.halves(&b).map(flush));
         let third = third.map(|c| r.halves(&c).map(flush));
@@ -140,8 +150,13 @@ fn minimum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
 }
 
 /// Returns the lanes in which the relation holds for the lower halves, and for the upper halves.
-fn held<H: Half>(r: &Registers, a: &Source, b: &Source, relations: Relations) -> [u32; 2] {
-    let (a, b) = (r.halves(a), r.halves(b));
+fn held<H: Half>(
+    r: &Registers,
+    [a, b]: [&Source; 2],
+    relations: Relations,
+    flush: fn(u32) -> u32,
+) -> [u32; 2] {
+    let (a, b) = (r.halves(a).map(flush), r.halves(b).map(flush));
     [0, 16].map(|shift| {
         lanes_where(|l| {
             let value = |v: u32| H::widen((v >> shift) as u16);
@@ -162,8 +177,9 @@ fn compare<H: Half + 'static>(i: &Instruction) -> Option<Run> {
     let (low, high) = (form.out(0), form.out(1));
     let (a, b) = (form.source(0)?, form.source(1)?);
     let with = form.ins.first().copied().unwrap_or(Pred::ALWAYS);
+    let flush = flush(i);
     Some(Box::new(move |r, mask| {
-        let [lower, upper] = held::<H>(r, &a, &b, relations);
+        let [lower, upper] = held::<H>(r, [&a, &b], relations, flush);
         let with = r.truth(with);
         compared(r, [low, Pred::ALWAYS], combine, with, lower, mask);
         compared(r, [high, Pred::ALWAYS], combine, with, upper, mask);
@@ -183,8 +199,9 @@ fn compare_to_number<H: Half + 'static>(i: &Instruction) -> Option<Run> {
         true => u32::from(H::narrow(1.0)),
         false => 0xffff,
     };
+    let flush = flush(i);
     Some(Box::new(move |r, mask| {
-        let halves = held::<H>(r, &a, &b, relations);
+        let halves = held::<H>(r, [&a, &b], relations, flush);
         let [low, high] = halves.map(|lanes| combine.combine_lanes(lanes, r.truth(with)));
         let out = std::array::from_fn(|l| {
             let pick = |lanes: u32| if lanes >> l & 1 == 1 { yes } else { 0 };

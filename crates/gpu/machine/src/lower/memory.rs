@@ -257,7 +257,12 @@ fn atomic(i: &Instruction) -> Option<Atomic> {
         ty,
         elements,
         returns_success: i.has("CAST"),
-        dest: i.operands.iter().find_map(Dest::from_operand),
+        // A register behind the address is a source.
+        dest: i
+            .operands
+            .iter()
+            .take_while(|operand| !matches!(operand, Operand::Address(_)))
+            .find_map(Dest::from_operand),
         done,
         values: [
             *values.first()?,

@@ -208,7 +208,7 @@ impl Combine {
 
 /// Returns the mask of lanes for which `f` holds.
 #[inline(always)]
-fn lanes_where(f: impl Fn(usize) -> bool) -> u32 {
+pub(super) fn lanes_where(f: impl Fn(usize) -> bool) -> u32 {
     gpu_arithmetic::host::vectorised(
         #[inline(always)]
         || (0..32).fold(0, |all, lane| all | u32::from(f(lane)) << lane),
