@@ -66,16 +66,11 @@ def to_host(arguments: Sequence[Any], what: str = "argument") -> List[Any]:
 def _to_host(value: Any, where: str) -> Any:
     if value is None:
         return None
-    if hasattr(value, "detach") and hasattr(value, "cpu"):
-        value = value.detach().cpu().numpy()
-    elif not isinstance(value, (np.ndarray, np.generic)) and callable(getattr(value, "get", None)):
-        # An array of CuPy.
-        if hasattr(value, "dtype"):
-            value = value.get()
+    value = _copied_to_host(value)
     if isinstance(value, np.ndarray):
         element_type(value.dtype, where)
-        if value.ndim == 0:
-            return value[()]
+        # A subclass may refuse what an array does.
+        value = np.asarray(value)
         # An array in Fortran's order is passed as it is in memory.
         if not value.flags.forc:
             raise ValueError(f"{where} is not contiguous; pass numpy.ascontiguousarray(...) of it")
@@ -93,9 +88,31 @@ def _to_host(value: Any, where: str) -> Any:
     )
 
 
-def check_answer(answer: Optional[Sequence[Any]], arguments: Sequence[Any], with_verify: bool) -> List[Any]:
+def _copied_to_host(value: Any) -> Any:
+    """Returns the array of NumPy for one of PyTorch or CuPy, and any other value as it is."""
+    if hasattr(value, "detach") and hasattr(value, "cpu"):
+        return value.detach().cpu().numpy()
+    if not isinstance(value, (np.ndarray, np.generic)) and callable(getattr(value, "get", None)) and hasattr(value, "dtype"):
+        return value.get()
+    return value
+
+
+def scalars_at(arguments: Sequence[Any], pointers: Sequence[bool]) -> List[Any]:
+    """Returns the arguments with scalars for arrays without dimensions where no pointer is expected."""
+    return [
+        value[()] if isinstance(value, np.ndarray) and value.ndim == 0 and not pointer else value
+        for value, pointer in zip(arguments, pointers)
+    ]
+
+
+def check_answer(
+    answer: Optional[Sequence[Any]], arguments: Sequence[Any], with_verify: bool, constant: Sequence[bool]
+) -> List[Any]:
     """Returns the expected contents of each argument, None where there is none; raises ValueError or
-    TypeError if they do not fit. A `verify` function may take others."""
+    TypeError if they do not fit. A `verify` function may take others.
+
+    :param constant: arguments that the kernel cannot write, whose contents stay what they are
+    """
     if answer is None or isinstance(answer, (list, tuple)) and not answer:
         return [None] * len(arguments)
     if len(answer) != len(arguments):
@@ -105,28 +122,54 @@ def check_answer(answer: Optional[Sequence[Any]], arguments: Sequence[Any], with
         )
     if with_verify:
         return list(answer)
-    if isinstance(answer, np.ndarray) or not all(value is None or hasattr(value, "dtype") for value in answer):
-        kinds = ", ".join(type(value).__name__ for value in answer[:8])
-        raise TypeError(f"answer has elements of the types {kinds}; give an array for each output and None for inputs")
-    expected = to_host(answer, "element")
-    for place, (value, argument) in enumerate(zip(expected, arguments)):
-        if value is None:
-            continue
+    if isinstance(answer, np.ndarray):
+        raise TypeError("answer is one array; give a list with an array for each output and None for inputs")
+    expected: List[Any] = []
+    for place, (value, argument) in enumerate(zip(answer, arguments)):
         where = f"element {place} of answer"
-        if not isinstance(argument, np.ndarray) or not isinstance(value, np.ndarray):
-            raise TypeError(f"{where} is of type {type(value).__name__}; give an array as large as the argument")
-        if value.size != argument.size:
-            raise TypeError(
-                f"{where} has {value.size} elements and the argument has {argument.size}; give an array as large "
-                "as the argument"
-            )
-        if not np.can_cast(argument.dtype, value.dtype):
-            raise TypeError(f"{where} has the dtype {value.dtype} and the argument {argument.dtype}; convert it")
-        if value.shape == argument.shape and not argument.flags.c_contiguous:
-            expected[place] = np.asfortranarray(value, dtype=argument.dtype)
-        else:
-            expected[place] = np.ascontiguousarray(value, dtype=argument.dtype)
+        found = None if value is None else _expected(value, np.asarray(argument), where)
+        if found is not None and (constant[place] or not isinstance(argument, np.ndarray)):
+            if not np.array_equal(np.ravel(found), np.ravel(argument), equal_nan=found.dtype.kind in "fc"):
+                raise ValueError(f"{where} differs from the argument, which is an input that the kernel cannot write; give None")
+            found = None
+        expected.append(found)
     return expected
+
+
+def _expected(value: Any, argument: Any, where: str) -> Any:
+    """Returns the expected contents of an argument in its dtype and order; raises TypeError or ValueError if the
+    values do not fit."""
+    if isinstance(value, (str, bytes, dict, set)) or callable(value):
+        raise TypeError(f"{where} is of type {type(value).__name__}; give an array as large as the argument")
+    try:
+        value = np.asarray(_copied_to_host(value))
+    except ValueError:
+        value = np.array(None)
+    if value.dtype.kind == "O":
+        raise TypeError(f"{where} is no array of numbers; give an array as large as the argument")
+    if value.size != argument.size:
+        raise TypeError(
+            f"{where} has {value.size} elements and the argument has {argument.size}; give an array as large "
+            "as the argument"
+        )
+    if not np.can_cast(argument.dtype, value.dtype):
+        raise TypeError(f"{where} has the dtype {value.dtype} and the argument {argument.dtype}; convert it")
+    with np.errstate(over="ignore", invalid="ignore"):
+        converted = value.astype(argument.dtype)
+    if _loses_values(value, converted):
+        raise ValueError(
+            f"{where} has values that the argument's dtype {argument.dtype} cannot hold; give an array of this dtype"
+        )
+    if value.shape == argument.shape and not argument.flags.c_contiguous:
+        return np.asfortranarray(converted)
+    return np.ascontiguousarray(converted)
+
+
+def _loses_values(value: Any, converted: Any) -> bool:
+    """Reports whether whole numbers have changed by a conversion, or numbers have become infinite."""
+    if converted.dtype.kind in "iub":
+        return not np.array_equal(value, converted)
+    return converted.dtype.kind in "fc" and not np.array_equal(np.isinf(value), np.isinf(converted))
 
 
 def from_bytes(data: bytes, like: Any) -> Any:

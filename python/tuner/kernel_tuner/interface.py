@@ -18,7 +18,7 @@ from .. import tune
 from .._text import visible
 from . import cache as cache_files
 from . import limits, observers as known_observers, searches, strategies, util
-from .arguments import check_answer, to_host
+from .arguments import check_answer, scalars_at, to_host
 from .problem import Problem, read_source
 from .references import run_whole
 from .restrictions import Restriction, count_configurations, read as read_restrictions
@@ -113,7 +113,8 @@ def tune_kernel(
         (grid_div_x, grid_div_y, grid_div_z), names, smem_args,
         _constants(cmem_args), list(compiler_options or ()), defines,
     )  # fmt: skip
-    expected = check_answer(answer, host, verify is not None)
+    constant = [parameter.pointer and parameter.constant for parameter in problem.parameters]
+    expected = check_answer(answer, problem.arguments, verify is not None, constant)
     with _folder(export_space) as folder:
         session = Session(
             problem, Export(problem, folder), chosen, expected, atol, util.normalize_verify_function(verify),
@@ -172,7 +173,7 @@ def run_kernel(
         outputs, row = run_whole(export, problem.first, limits.device() or _device(device))
         if outputs is None:
             raise RuntimeError(f"{kernel_name}: {row['verdict']}: {row['detail']}")
-    return [value if place not in outputs else outputs[place] for place, value in enumerate(host)]
+    return [value if place not in outputs else outputs[place] for place, value in enumerate(problem.arguments)]
 
 
 def tune_kernel_T1(*_: Any, **__: Any) -> Any:
@@ -249,7 +250,8 @@ def _block_names(names: Optional[List[str]], tune_params: Mapping[str, Any]) -> 
 
 def _constants(cmem_args: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     given = cmem_args or {}
-    return dict(zip(given, to_host(list(given.values()), "cmem_args")))
+    host = to_host(list(given.values()), "cmem_args")
+    return dict(zip(given, scalars_at(host, [False] * len(host))))
 
 
 def _device(device: Union[int, str]) -> str:

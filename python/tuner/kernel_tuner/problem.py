@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
 import numpy as np
 
 from . import restrictions, signature
+from .arguments import scalars_at
 from .conversions import convert_arguments, declared_dtype
 from .expressions import replace_params
 from .tables import Params, Reader
@@ -60,6 +61,7 @@ class Problem:
         #: Source of that configuration with the files that it includes.
         self.source = with_includes(self.first_source, self.kernel_source, self.compiler_options)
         self.parameters = self._parameters()
+        self.arguments = scalars_at(self.arguments, [parameter.pointer for parameter in self.parameters])
         #: Arguments as the parameters take them.
         self.passed = convert_arguments(self.parameters, self.arguments)
 
@@ -80,7 +82,8 @@ class Problem:
             )
         for place, (parameter, argument) in enumerate(zip(parameters, self.arguments)):
             if parameter.pointer and not isinstance(argument, np.ndarray):
-                raise TypeError(f"argument {place} is a scalar and `{parameter.text}` is a pointer; pass an array")
+                kind = "None" if argument is None else "a scalar"
+                raise TypeError(f"argument {place} is {kind} and `{parameter.text}` is a pointer; pass an array")
         return parameters
 
     def _unknown_parameters(self, why: str) -> List[signature.Parameter]:
