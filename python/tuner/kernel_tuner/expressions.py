@@ -171,7 +171,7 @@ def trace(call: Callable[[Dict[str, Symbol]], Any], names: Mapping[str, str]) ->
             raise Untranslatable(f"{type(error).__name__}: {error}") from error
         if tracer.refused:
             raise Untranslatable("a value of a parameter is converted")
-        texts = [tracer.text_of(value) for value in _listed(result)]
+        texts = [tracer.text_of(value) for value in listed(result)]
         # From the last branch up: the other side of each has not been run.
         for at in range(len(tracer.taken) - 1, len(path) - 1, -1):
             other = explore(tracer.taken[:at] + [False])
@@ -187,7 +187,8 @@ def trace(call: Callable[[Dict[str, Symbol]], Any], names: Mapping[str, str]) ->
     return explore([])
 
 
-def _listed(result: Any) -> List[Any]:
+def listed(result: Any) -> List[Any]:
+    """Returns the elements of a result, or the result as the only one."""
     # A symbol first: it answers no `isinstance`.
     if type(result) is Symbol or not isinstance(result, (tuple, list, numpy.ndarray)):
         return [result]
@@ -207,7 +208,7 @@ def tabulate(
     """
     tree = tables.grow(call, tune_params, complete)
     for leaf in tables.leaves(tree):
-        leaf.result = [literal(value) for value in _listed(leaf.result)]
+        leaf.result = [literal(value) for value in listed(leaf.result)]
     lengths = {len(leaf.result) for leaf in tables.leaves(tree)}
     if len(lengths) > 1 and pad is None:
         raise ValueError(f"results have {min(lengths)} to {max(lengths)} elements; return as many each time")
@@ -231,7 +232,7 @@ def agrees(
     for params in _sample(tune_params):
         values = {names[name]: value for name, value in params.items()}
         try:
-            expected = _listed(call(dict(params)))
+            expected = listed(call(dict(params)))
         except Exception:
             # Not a valid configuration, or the evaluation of a valid one reports it.
             continue
@@ -313,8 +314,28 @@ def from_string(text: str, names: Mapping[str, str]) -> str:
 
 
 def evaluate(text: str, params: Mapping[str, Any]) -> Any:
-    """Evaluates a Python expression of parameters, as Kernel Tuner does: the text is the script's own."""
-    return _evaluate(_compiled(text), params)
+    """Evaluates a Python expression of parameters, as Kernel Tuner does: the text is the script's own. Kernel
+    Tuner puts the values into the text, where "40" is a number."""
+    return _evaluate(_compiled(text), {name: number_of(value) for name, value in params.items()})
+
+
+def number_of(value: Any) -> Any:
+    """Returns the number that a text spells, and any other value as it is."""
+    # A symbol answers no `isinstance`.
+    if type(value) is not str:
+        return value
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
+
+
+def reads_number_texts(text: str, tune_params: Mapping[str, Sequence[Any]]) -> bool:
+    """Reports whether an expression reads a parameter with a value that is the text of a number."""
+    read = words_of(text) & set(tune_params)
+    return any(number_of(value) is not value for name in read for value in tune_params[name])
 
 
 def _evaluate(code: Any, params: Mapping[str, Any]) -> Any:
@@ -360,10 +381,14 @@ def translate(
     function = named(function_of(source), what)
     try:
         if isinstance(source, str):
-            return [from_string(source, names)]
-        texts = trace(source, names)
-        if agrees(source, texts, tune_params, names):
-            return texts
+            if not reads_number_texts(source, tune_params):
+                return [from_string(source, names)]
+            plain, words = function_of(source), words_of(source) & set(tune_params)
+            function = named(lambda params: plain({name: number_of(params[name]) for name in words}), what)
+        else:
+            texts = trace(source, names)
+            if agrees(source, texts, tune_params, names):
+                return texts
     except Untranslatable:
         pass
     first = {name: values[0] for name, values in tune_params.items()}

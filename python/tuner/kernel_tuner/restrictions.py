@@ -42,7 +42,7 @@ def read(restrictions: Any, tune_params: Mapping[str, Sequence[Any]]) -> List[Re
     """Reads the `restrictions` argument of `tune_kernel`."""
     if restrictions is None:
         return []
-    if isinstance(restrictions, (list, set)):
+    if isinstance(restrictions, (list, set)) or isinstance(restrictions, tuple) and not _selects(restrictions):
         listed = list(restrictions)
     else:
         listed = [restrictions]
@@ -57,7 +57,7 @@ def _read_one(restriction: Any, tune_params: Mapping[str, Sequence[Any]]) -> Res
         return restriction
     if isinstance(restriction, str):
         return _read_text(restriction, tune_params)
-    if isinstance(restriction, tuple) and len(restriction) in (2, 3):
+    if isinstance(restriction, tuple) and _selects(restriction):
         rule, selected = restriction[0], list(restriction[1])
         if isinstance(rule, str):
             return _read_text(rule, tune_params)
@@ -65,10 +65,19 @@ def _read_one(restriction: Any, tune_params: Mapping[str, Sequence[Any]]) -> Res
     return _read_rule(restriction, names)
 
 
+def _selects(restriction: Sequence[Any]) -> bool:
+    """Reports whether a tuple is a rule with the names of its parameters, and not several rules."""
+    return (
+        len(restriction) in (2, 3)
+        and isinstance(restriction[1], (list, tuple))
+        and all(isinstance(name, str) for name in restriction[1])
+    )
+
+
 def _read_text(text: str, tune_params: Mapping[str, Sequence[Any]]) -> Restriction:
     reads = expressions.words_of(text) & set(tune_params)
     function = expressions.function_of(text)
-    if all(_number(value) is value for name in reads for value in tune_params[name]):
+    if not expressions.reads_number_texts(text, tune_params):
         return Restriction(function, f"`{text}`", text, reads)
 
     # Older versions of Kernel Tuner put the values into the text, where "40" is a number.
@@ -76,21 +85,9 @@ def _read_text(text: str, tune_params: Mapping[str, Sequence[Any]]) -> Restricti
         try:
             return function(params)
         except TypeError:
-            return function({name: _number(value) for name, value in params.items()})
+            return function({name: expressions.number_of(value) for name, value in params.items()})
 
     return Restriction(holds, f"`{text}`", reads=reads, tabulated=True)
-
-
-def _number(value: Any) -> Any:
-    """Returns the number that a text spells, and any other value as it is."""
-    if not isinstance(value, str):
-        return value
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value
 
 
 def _read_rule(rule: Any, names: List[str], selected: bool = False) -> Restriction:

@@ -296,14 +296,14 @@ class Export:
         block = []
         for axis, name in enumerate(problem.block_size_names):
             default = str(_DEFAULT_THREADS if axis == 0 else 1)
-            block.append(problem.names.get(name, default))
+            block.append(self._number_of(name) if name in problem.names else default)
         return grid, block, self._shared_bytes()
 
     def _problem_size(self) -> List[str]:
         problem = self.problem
         size = problem.problem_size
         if callable(size):
-            texts = [f"int({text})" for text in self._translated(size, "problem_size")]
+            texts = [f"int({text})" for text in self._translated(_with_numbers(size), "problem_size")]
         else:
             listed = size if isinstance(size, (tuple, list)) or isinstance(size, np.ndarray) else (size,)
             texts = [self._extent(each) for each in listed]
@@ -320,7 +320,7 @@ class Export:
 
     def _divisor(self, divisor: Any, default: str) -> str:
         if divisor is None:
-            return self.problem.names.get(default, "1")
+            return self._number_of(default) if default in self.problem.names else "1"
         if isinstance(divisor, (int, np.integer)):
             return str(int(divisor))
         if isinstance(divisor, str):
@@ -328,10 +328,15 @@ class Export:
             return text if text.isidentifier() else f"int({text})"
         if callable(divisor):
             return f"({self._translated(divisor, 'grid_div')[0]})"
-        if isinstance(divisor, (list, tuple)):
+        if np.iterable(divisor):
             texts = [self._divisor(each, default) for each in divisor]
             return f"({' * '.join(texts)})" if len(texts) > 1 else (texts or ["1"])[0]
         raise TypeError(f"grid_div is of type {type(divisor).__name__}; give a list of texts, a function or None")
+
+    def _number_of(self, name: str) -> str:
+        """Returns the expression of a parameter's value as a number, which a text may spell."""
+        texts = expressions.reads_number_texts(name, self.problem.tune_params)
+        return self._translated(name, name)[0] if texts else self.problem.names[name]
 
     def _shared_bytes(self) -> Optional[str]:
         size = (self.problem.smem_args or {}).get("size")
@@ -400,3 +405,13 @@ class Export:
         if include:
             keys.append(f"include: [{', '.join(map(quoted, include))}]")
         return [f"compile: {{ {', '.join(keys)} }}"] if keys else []
+
+
+def _with_numbers(size: Callable[[Params], Any]) -> Callable[[Params], Any]:
+    """Returns the function of a problem size with the values of texts that it returns."""
+
+    def sizes(params: Params) -> Any:
+        # A symbol answers no `isinstance`.
+        return [expressions.evaluate(each, params) if type(each) is str else each for each in expressions.listed(size(params))]
+
+    return sizes
