@@ -22,7 +22,7 @@ from .arguments import check_answer, scalars_at, to_host
 from .problem import Problem, read_source
 from .references import run_whole
 from .restrictions import Restriction, count_configurations, read as read_restrictions
-from .runs import IgnoredArgumentWarning, Row, Session, add_metrics, run_session, tell_once, write_checked_reference
+from .runs import IgnoredArgumentWarning, Row, Session, add_metrics, check_objectives, run_session, tell_once, write_checked_reference
 from .space import Export
 
 #: Strategies by name.
@@ -91,11 +91,13 @@ def tune_kernel(
         tell_once(IgnoredArgumentWarning, f"the argument {name} is not one of Kernel Tuner's and has no effect; remove it")
     _refuse(lang, kernel_source, texmem_args)
     aims = _objectives(objective, objective_higher_is_better, objectives)
+    util.check_metrics(metrics)
     if log:
         logging.basicConfig(filename=f"{kernel_name}{datetime.now():%Y%m%d-%H:%M:%S}.log", level=log)
     values = _values(tune_params, with_macros=not simulation_mode)
     util.check_tune_params_list(values, observers, simulation_mode)
-    honoured = known_observers.honoured(observers or ())
+    settings = {"device": device, "platform": platform, "compiler": compiler, "lang": lang or "CUDA"}
+    honoured = known_observers.honoured(observers or (), settings)
     if iterations != _ITERATIONS:
         tell_once(IgnoredArgumentWarning, "iterations has no effect: the number of samples follows from their spread")
     if parallel:
@@ -118,7 +120,7 @@ def tune_kernel(
     with _folder(export_space) as folder:
         session = Session(
             problem, Export(problem, folder), chosen, expected, atol, util.normalize_verify_function(verify),
-            metrics, honoured, quiet, verbose, _database(db), search,
+            metrics, honoured, quiet, verbose, _database(db), search, objectives=[name for name, _ in aims],
         )  # fmt: skip
         if export_space is not None:
             write_checked_reference(session)
@@ -290,15 +292,18 @@ def _objectives(
     higher: Optional[Union[bool, List[bool]]],
     objectives: Optional[Mapping[str, bool]],
 ) -> List[Tuple[str, bool]]:
-    if objectives is not None:
+    if objectives:
         if not isinstance(objectives, dict):
             raise ValueError("objectives is not a dict of objective: higher_is_better; pass one")
         return list(objectives.items())
-    if isinstance(objective, list):
-        directions = higher if isinstance(higher, list) else [bool(higher)] * len(objective)
-        return list(zip(objective, directions))
-    name, is_higher = util.get_objective_defaults(objective, higher)
-    return [(name, bool(is_higher))]
+    names = list(objective) if isinstance(objective, (list, tuple)) else [objective]
+    directions = list(higher) if isinstance(higher, (list, tuple)) else [higher] * len(names)
+    if len(directions) != len(names):
+        raise ValueError(
+            f"objective_higher_is_better has {len(directions)} elements and objective {len(names)}; give one for each"
+        )
+    aims = [util.get_objective_defaults(*pair) for pair in zip(names, directions)]
+    return [(name, bool(is_higher)) for name, is_higher in aims]
 
 
 def _simulate(
@@ -330,6 +335,7 @@ def _simulate(
             row.update({name: row.get(name, 0.0) for name in util.TIMINGS}, timing="recorded")
             if "__error__" not in row:
                 add_metrics(row, metrics)
+                check_objectives(row, [name for name, _ in aims])
             results.append(row)
 
         run = tune(
@@ -376,11 +382,16 @@ def _show_best(
             print("no results to report")
         return
     names = [name for name, _ in aims]
+    shown = [*tune_params, *names, *(metrics or ())]
     if len(aims) > 1:
-        env["best_config"] = util.get_pareto_results(passed, names, [higher for _, higher in aims])
+        front = env["best_config"] = util.get_pareto_results(passed, names, [higher for _, higher in aims])
+        if not quiet:
+            print(f"\nBEST PERFORMING CONFIGURATIONS FOR OBJECTIVES: {visible(', '.join(names))}:")
+            for row in front:
+                print(f"{util.get_config_string(row, shown, {'time': 'ms'})} ({visible(row.get('timing'))})")
         return
     best = util.get_best_config(passed, *aims[0])
     env["best_config"] = best
     if not quiet:
         print(f"\nBEST PERFORMING CONFIGURATION FOR OBJECTIVE {visible(names[0])} ({visible(best.get('timing'))}):")
-        print(util.get_config_string(best, [*tune_params, *names, *(metrics or ())], {"time": "ms"}))
+        print(util.get_config_string(best, shown, {"time": "ms"}))

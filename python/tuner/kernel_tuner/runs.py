@@ -79,6 +79,7 @@ class Session:
     verbose: bool
     db: str
     search: searches.Search
+    objectives: Sequence[str] = ()
     cache: Optional[cache_files.CacheFile] = None
     results: List[Row] = field(default_factory=list)
     reference: str = "answer"
@@ -186,6 +187,7 @@ def _take_known(session: Session) -> Dict[str, Row]:
         row = dict(row)
         if "__error__" not in row:
             add_metrics(row, session.metrics)
+            check_objectives(row, session.objectives)
         session.results.append(row)
     return known
 
@@ -408,6 +410,16 @@ def add_metrics(row: Row, metrics: Optional[Mapping[str, Any]]) -> None:
             ) from error
 
 
+def check_objectives(row: Mapping[str, Any], objectives: Sequence[str]) -> None:
+    """Raises ValueError if a result lacks an objective."""
+    missing = [name for name in objectives if name not in row]
+    if missing:
+        raise ValueError(
+            f"the objective {', '.join(missing)} is in no result, which has {', '.join(row)}; correct it, or add a metric "
+            "of this name"
+        )
+
+
 def _add(session: Session, row: Row) -> None:
     """Adds a result with its metrics, prints it and writes it to the cache."""
     now = time.perf_counter()
@@ -415,6 +427,7 @@ def _add(session: Session, row: Row) -> None:
     session.reported = now
     if "__error__" not in row:
         add_metrics(row, session.metrics)
+        check_objectives(row, session.objectives)
     row["timestamp"] = str(datetime.now(timezone.utc))
     session.results.append(row)
     if session.cache is not None:

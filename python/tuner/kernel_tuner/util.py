@@ -344,18 +344,20 @@ def normalize_verify_function(v: Optional[Callable[..., Any]]) -> Optional[Calla
 
 def process_metrics(params: Dict[str, Any], metrics: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     """Adds metrics to a result, in their order."""
+    check_metrics(metrics)
+    for name, metric in (metrics or {}).items():
+        params[name] = evaluate(metric, params) if isinstance(metric, str) else metric(params)
+    return params
+
+
+def check_metrics(metrics: Optional[Mapping[str, Any]]) -> None:
+    """Raises ValueError if metrics are not texts or functions by name."""
     if metrics is None:
-        return params
+        return
     if not isinstance(metrics, dict):
         raise ValueError("metrics should be a dictionary to preserve order and support composability")
-    for name, metric in metrics.items():
-        if isinstance(metric, str):
-            params[name] = evaluate(metric, params)
-        elif callable(metric):
-            params[name] = metric(params)
-        else:
-            raise ValueError("metric dicts values should be strings or callable")
-    return params
+    if not all(isinstance(metric, str) or callable(metric) for metric in metrics.values()):
+        raise ValueError("metric dicts values should be strings or callable")
 
 
 def read_file(filename: Any) -> Optional[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import warnings
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 from urllib.parse import quote
 
 from .observer import BenchmarkObserver, ContinuousObserver, IterationObserver, OutputObserver, PrologueObserver
@@ -44,11 +44,14 @@ class _Device:
         self.func = _Function(num_regs)
 
 
-def honoured(observers: Sequence[Any]) -> List[Any]:
+def honoured(observers: Sequence[Any], settings: Optional[Mapping[str, Any]] = None) -> List[Any]:
     """Returns the observers that have an effect, and warns of the others: those that only read the compiled
-    kernel have one."""
+    kernel have one.
+
+    :param settings: what Kernel Tuner passes to a function that makes an observer
+    """
     kept = []
-    for observer in observers:
+    for observer in [_made(each, settings or {}) for each in observers]:
         if not isinstance(observer, BenchmarkObserver):
             raise TypeError(f"an observer of type {type(observer).__name__} is not known; derive it from BenchmarkObserver")
         measures = any(getattr(type(observer), name) is not getattr(BenchmarkObserver, name) for name in _HOOKS)
@@ -57,6 +60,13 @@ def honoured(observers: Sequence[Any]) -> List[Any]:
         else:
             kept.append(observer)
     return kept
+
+
+def _made(observer: Any, settings: Mapping[str, Any]) -> Any:
+    """Returns an observer, or what a class or function makes from the settings of a device."""
+    if isinstance(observer, BenchmarkObserver) or not callable(observer):
+        return observer
+    return _made(observer(dict(settings)), settings)
 
 
 def measure(observers: Sequence[Any], database: str, run_id: str, event: Mapping[str, Any]) -> Dict[str, Any]:
