@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
 
 import numpy as np
 
-from . import restrictions, signature
+from . import restrictions, signature, spelling
 from .arguments import scalars_at
 from .conversions import convert_arguments, declared_dtype
 from .expressions import replace_params
@@ -136,9 +136,7 @@ def with_includes(source: str, kernel_source: Any, compiler_options: Sequence[st
 
 
 def _include_folders(options: Sequence[str]) -> List[Path]:
-    words = [word.strip() for word in options]
-    apart = [Path(after) for word, after in zip(words, words[1:]) if word in ("-I", "--include-path")]
-    return apart + [Path(word[2:]) for word in words if word.startswith("-I") and len(word) > 2]
+    return [Path(word[2:]) for word in spelling.option_words(options) if word.startswith("-I") and len(word) > 2]
 
 
 def read_source(kernel_source: Any, params: Params) -> str:

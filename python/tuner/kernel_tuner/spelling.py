@@ -7,7 +7,7 @@ import math
 import re
 import warnings
 from pathlib import Path
-from typing import Any, List, Mapping, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
@@ -19,32 +19,55 @@ class DroppedOptionWarning(UserWarning):
     """A compiler option that NVRTC does not take."""
 
 
+# Options of nvcc and NVRTC with a value, which may be another word, and their short spellings.
+_WITH_VALUE = {
+    "-I": "-I", "--include-path": "-I", "-isystem": "-I", "--system-include": "-I", "-D": "-D", "--define-macro": "-D",
+    "-U": "-U", "--undefine-macro": "-U", "-maxrregcount": "--maxrregcount=", "--maxrregcount": "--maxrregcount=",
+    "-std": "--std=", "--std": "--std=", "-fmad": "--fmad=", "--fmad": "--fmad=", "-ftz": "--ftz=", "--ftz": "--ftz=",
+    "-prec-div": "--prec-div=", "--prec-div": "--prec-div=", "-prec-sqrt": "--prec-sqrt=", "--prec-sqrt": "--prec-sqrt=",
+}  # fmt: skip
+_DROPPED_WITH_VALUE = {
+    "-Xcompiler", "--compiler-options", "-Xptxas", "--ptxas-options", "-Xlinker", "--linker-options", "-Xnvlink",
+    "-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode", "--generate-code", "-ccbin", "--compiler-bindir",
+}  # fmt: skip
+
+
+def option_words(options: Sequence[str]) -> Iterator[str]:
+    """Returns compiler options as one word each: `-I dir`, `-I`, `dir` and `--include-path=dir` are `-Idir`."""
+    words = iter(word.strip() for word in options)
+    for word in words:
+        name, _, value = word.partition("=")
+        apart = word.split(None, 1)
+        if apart and (apart[0] in _WITH_VALUE or apart[0] in _DROPPED_WITH_VALUE):
+            name, value = apart[0], apart[1] if len(apart) > 1 else next(words, "")
+        if name in _WITH_VALUE:
+            yield _WITH_VALUE[name] + value
+        elif name in _DROPPED_WITH_VALUE:
+            yield f"{name}={value}"
+        elif word:
+            yield word
+
+
 def compile_options(options: Sequence[str], names: Mapping[str, str]) -> Tuple[List[str], List[str]]:
     """Returns the options that NVRTC takes, and the folders of included files."""
     kept: List[str] = []
     include: List[str] = []
     dropped: List[str] = []
     braced = {name: f"{{{text}}}" for name, text in names.items()}
-    words = iter(options)
-    for word in words:
-        word = word.strip()
-        if word in ("-I", "--include-path"):
-            include.append(str(Path(next(words, ".")).resolve()))
-        elif word.startswith("-I"):
+    for word in option_words(options):
+        if word.startswith("-I"):
             include.append(str(Path(word[2:]).resolve()))
-        elif word in ("-D", "-U"):
-            kept.append(word + expressions.replace_params(next(words, ""), braced))
-        elif word.startswith(("-D", "-U", "--define-macro", "-default-device", "--device-as-default")):
+        elif word.startswith(("-D", "-U", "-default-device", "--device-as-default")):
             kept.append(expressions.replace_params(word, braced))
         elif re.fullmatch(r"--?(use_fast_math|fmad=\w+|ftz=\w+|prec-div=\w+|prec-sqrt=\w+|extra-device-vectorization)", word):
             kept.append("--" + word.lstrip("-"))
-        elif re.fullmatch(r"--?std=c\+\+(\d+)", word):
+        elif re.fullmatch(r"--std=c\+\+(\d+)", word):
             # The tuner's own is C++17.
             if int(word.rsplit("+", 1)[1]) > 17 and not word.endswith(("98", "03")):
-                kept.append("--" + word.lstrip("-"))
-        elif re.fullmatch(r"--?maxrregcount=?\d*", word):
-            kept.append("--" + word.lstrip("-"))
-        elif word:
+                kept.append(word)
+        elif re.fullmatch(r"--maxrregcount=\d+", word):
+            kept.append(word)
+        else:
             dropped.append(word)
     if dropped:
         warnings.warn(

@@ -1,0 +1,42 @@
+"""Compiler options of a script in their spellings."""
+
+import warnings
+
+import pytest
+from conftest import SOURCE
+
+from tuner.kernel_tuner import tune_kernel
+from tuner.kernel_tuner.spelling import DroppedOptionWarning, compile_options
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["-maxrregcount", "32"], ["--maxrregcount=32"]),
+        (["-maxrregcount 32", "--maxrregcount=64"], ["--maxrregcount=32", "--maxrregcount=64"]),
+        (["--std", "c++20", "-std=c++11", "-fmad", "false"], ["--std=c++20", "--fmad=false"]),
+        (["-D N=4", "-D", "M=5", "--define-macro=T=tile", "-U", "Q"], ["-DN=4", "-DM=5", "-DT={tile}", "-UQ"]),
+    ],
+)
+def test_a_value_may_be_another_word(given, kept):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compile_options(given, {"tile": "tile"}) == (kept, [])
+
+
+def test_an_option_that_is_left_out_takes_its_value_along():
+    with pytest.warns(DroppedOptionWarning, match="left out: -Xcompiler=-DHOST -arch=sm_80 -O3; "):
+        assert compile_options(["-Xcompiler", "-DHOST", "-arch", "sm_80", "-O3", "-DX"], {}) == (["-DX"], [])
+
+
+@pytest.mark.parametrize("options", [["-I inc"], ["-I", "inc"], ["-Iinc"], ["-I=inc"], ["--include-path=inc"], ["--include-path", "inc"]])
+def test_each_spelling_names_a_folder_of_includes(place, vectors, options):
+    (place / "inc").mkdir()
+    (place / "inc/kernel.cuh").write_text(SOURCE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows, _ = tune_kernel(
+            "vector_add", '#include "kernel.cuh"\n', 1000, vectors, {"block_size_x": [64]}, device="vgpu:a100", lang="CUDA",
+            quiet=True, compiler_options=options, answer=[vectors[1] + vectors[2], None, None, None],
+        )  # fmt: skip
+    assert [row["verdict"] for row in rows] == ["ok"]
