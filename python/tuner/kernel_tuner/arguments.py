@@ -21,6 +21,17 @@ _STORED = {
     "uint8": {"f8e4m3": re.compile(r"\b__nv_fp8(x[24])?_e4m3\b"), "f8e5m2": re.compile(r"\b__nv_fp8(x[24])?_e5m2\b")},
 }
 
+# Elements of CUDA's vectors.
+_VECTORS = {
+    "float16": "half", "float32": "float", "float64": "double", "int8": "char", "uint8": "uchar", "int16": "short",
+    "uint16": "ushort", "int32": "int", "uint32": "uint", "int64": "longlong", "uint64": "ulonglong",
+}  # fmt: skip
+
+_LAYOUT_HELP = (
+    "give the fields in the order of the struct, as numpy.dtype([...], align=True), and padding as a field such as "
+    "('_pad', 'u1', 8)"
+)
+
 # What the program reads from one file, less the header of `.npy` (`MAX_DATA_BYTES`).
 _MOST_BYTES = (4 << 30) - 4096
 
@@ -30,6 +41,7 @@ def element_type(dtype: Any, where: str) -> str:
     dtype = np.dtype(dtype)
     if dtype.fields is not None:
         fields = [f"{name}: {_field_type(dtype[name], f'{name} of {where}')}" for name in dtype.names or ()]
+        _check_layout(dtype, where)
         return f"{{ {', '.join(fields)} }}"
     if dtype.kind == "V" and dtype.name not in _TYPES:
         raise TypeError(f"{where} has bytes without fields; give the struct's fields, such as numpy.dtype([('x', 'f4'), ('n', 'i4')])")
@@ -43,18 +55,50 @@ def element_type(dtype: Any, where: str) -> str:
     return _TYPES[dtype.name]
 
 
-def buffer_type(dtype: Any, where: str, declared: str) -> str:
-    """Returns the element type of an array for a parameter with this declaration."""
+def declared_type(dtype: Any, where: str, declared: str) -> str:
+    """Returns the element type of an argument for a parameter with this declaration."""
     for name, pattern in _STORED.get(np.dtype(dtype).name, {}).items():
         if pattern.search(declared):
             return name
-    return element_type(dtype, where)
+    vector = _vector_type(np.dtype(dtype))
+    return vector if vector and re.search(rf"\b{vector}\b", declared) else element_type(dtype, where)
+
+
+def _vector_type(dtype: Any) -> Optional[str]:
+    """Returns the vector of CUDA whose fields `x`, `y`, `z` and `w` a dtype has, or None."""
+    kinds = {dtype[name] for name in dtype.names or ()}
+    names = tuple("xyzw"[: len(dtype.names or ())])
+    if len(kinds) != 1 or len(names) < 2 or dtype.names != names:
+        return None
+    base = kinds.pop()
+    whole = dtype == np.dtype([(name, base) for name in names])
+    return f"{_VECTORS[base.name]}{len(names)}" if whole and base.name in _VECTORS else None
+
+
+def _check_layout(dtype: Any, where: str) -> None:
+    """Raises TypeError if the fields of a struct are not where CUDA places them."""
+    end, widest = 0, 1
+    for name in dtype.names or ():
+        field, offset = dtype.fields[name][:2]
+        base = (field.subdtype or (field, ()))[0]
+        lanes = len(base.names or ()) or 1
+        # A vector of three is aligned as one of its elements.
+        align = min(16, base.itemsize // lanes if lanes == 3 else base.itemsize)
+        place = -(-end // align) * align
+        if offset != place:
+            raise TypeError(f"{where} has `{name}` at byte {offset}, and CUDA places it at byte {place}; {_LAYOUT_HELP}")
+        end, widest = place + field.itemsize, max(widest, align)
+    size = -(-end // widest) * widest
+    if dtype.itemsize != size:
+        raise TypeError(f"{where} has structs of {dtype.itemsize} bytes, which CUDA makes {size} bytes large; {_LAYOUT_HELP}")
 
 
 def _field_type(dtype: Any, where: str) -> str:
     base, shape = dtype.subdtype or (dtype, ())
     count = int(np.prod(shape, dtype=int))
-    text = element_type(base, where)
+    if base.fields is not None and _vector_type(base) is None:
+        raise TypeError(f"{where} is a struct in a struct, and only vectors (x, y, z, w) are supported there; pass its fields in the outer one")
+    text = _vector_type(base) or element_type(base, where)
     return f'"{text}[{count}]"' if shape else text
 
 

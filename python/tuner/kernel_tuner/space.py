@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 import numpy as np
 
 from . import expressions, restrictions, signature, tables
-from .arguments import buffer_type, element_type
+from .arguments import declared_type, element_type
 from .problem import Problem, read_source
 from .spelling import argument_file, compile_options, ending_of, quoted, save_array, scalar, scalar_value
 from .tables import Params
@@ -228,7 +228,7 @@ class Export:
             name = self.argument_name(place)
             where = f"argument {place}"
             if isinstance(argument, np.ndarray):
-                kind = buffer_type(argument.dtype, where, problem.declaration(place))
+                kind = declared_type(argument.dtype, where, problem.declaration(place))
                 role = "inout" if place in changed else "input"
                 fill = f", fill: {{ file: {quoted(argument_file(place, argument))} }}"
                 if reference is not None and place in problem.scratch - set(reference.values):
@@ -238,8 +238,8 @@ class Export:
                 kind += ", any_type: true" if problem.takes_any_type(place) else ""
                 lines.append(f"  - {{ name: {name}, type: {kind}, role: {role}, shape: [{size}]{fill} }}")
             else:
-                kind = element_type(argument.dtype, where)
-                lines.append(f"  - {{ name: {name}, type: {kind}, role: scalar, value: {scalar_value(argument, where)} }}")
+                kind = declared_type(argument.dtype, where, problem.declaration(place))
+                lines.append(f"  - {{ name: {name}, type: {kind}, role: scalar, value: {scalar_value(argument, where, kind)} }}")
         return lines
 
     def argument_name(self, place: int) -> str:

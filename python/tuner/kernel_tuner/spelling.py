@@ -101,13 +101,25 @@ def scalar(value: Any) -> str:
     raise TypeError(f"the value {value!r} of a parameter is neither a number nor a text; use one of these")
 
 
-def scalar_value(value: Any, where: str) -> str:
-    """Formats the value of a scalar argument, of a struct by its fields."""
+def scalar_value(value: Any, where: str, kind: str = "") -> str:
+    """Formats the value of a scalar argument: of a struct by its fields, of a vector by its elements.
+
+    :param kind: its element type
+    """
     if isinstance(value, np.void):
-        fields = [f"{name}: {scalar_value(value[name], f'{name} of {where}')}" for name in value.dtype.names or ()]
-        return f"{{ {', '.join(fields)} }}"
+        # Fields whose name begins with `_` only pad.
+        names = [name for name in value.dtype.names or () if not name.startswith("_")]
+        for name in value.dtype.names or ():
+            if name.startswith("_") and any(value[name].tobytes()):
+                raise ValueError(f"`{name}` of {where} is padding by its name, and has contents; rename it")
+        fields = [scalar_value(value[name], f"{name} of {where}") for name in names]
+        if kind.startswith("{"):
+            return f"{{ {', '.join(map('{}: {}'.format, names, fields))} }}"
+        return f"[{', '.join(fields)}]"
     if isinstance(value, np.ndarray):
-        return f"[{', '.join(scalar_value(each, where) for each in value.ravel())}]"
+        # The elements of vectors follow each other.
+        texts = [scalar_value(each, where) for each in value.ravel()]
+        return f"[{', '.join(text.strip('[]') for text in texts)}]"
     item = value.item()
     if isinstance(item, complex):
         return f"[{item.real!r}, {item.imag!r}]"
