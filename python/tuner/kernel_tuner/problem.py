@@ -119,9 +119,7 @@ class Problem:
 
 def with_includes(source: str, kernel_source: Any, compiler_options: Sequence[str]) -> str:
     """Returns a source with the texts of the files that it includes, as far as they are found."""
-    listed = kernel_source if isinstance(kernel_source, (list, tuple)) else [kernel_source]
-    files = [Path(each) for each in listed if isinstance(each, Path) or looks_like_a_filename(each)]
-    folders = [file.parent for file in files] + [Path(".")] + _include_folders(compiler_options)
+    folders = _source_folders(kernel_source) + _include_folders(compiler_options)
     texts: Dict[Path, str] = {}
 
     def follow(text: str, beside: Sequence[Path]) -> None:
@@ -133,6 +131,43 @@ def with_includes(source: str, kernel_source: Any, compiler_options: Sequence[st
 
     follow(source, [])
     return "\n".join([*texts.values(), source])
+
+
+def _source_folders(kernel_source: Any) -> List[Path]:
+    """Returns the folders of the source files, and the working folder."""
+    listed = kernel_source if isinstance(kernel_source, (list, tuple)) else [kernel_source]
+    files = [Path(each) for each in listed if isinstance(each, Path) or looks_like_a_filename(each)]
+    return [*dict.fromkeys([*(file.parent for file in files), Path(".")])]
+
+
+def included_files(text: str, kernel_source: Any, compiler_options: Sequence[str]) -> List[Path]:
+    """Returns the files that a text includes, as far as they are found."""
+    folders = _source_folders(kernel_source) + _include_folders(compiler_options)
+    found = [next((folder / name for folder in folders if (folder / name).is_file()), None) for name in _INCLUDE.findall(text)]
+    return [file for file in found if file is not None]
+
+
+def folders_of_includes(text: str, kernel_source: Any) -> List[str]:
+    """Returns the folders of the source files, and the working folder, as far as they have a file that a text
+    includes."""
+    folders = [folder for folder in _source_folders(kernel_source) if any((folder / name).is_file() for name in _INCLUDE.findall(text))]
+    return [str(folder.resolve()) for folder in folders]
+
+
+def with_copied_includes(text: str, copies: Mapping[str, Path]) -> str:
+    """Returns a source whose includes name the copies of files.
+
+    :param copies: files by the names of their copies
+    """
+
+    def replaced(found: "re.Match[str]") -> str:
+        wanted = Path(found[1]).parts
+        for name, file in copies.items():
+            if file.parts[-len(wanted) :] == wanted:
+                return f'#include "{name}"'
+        return found[0]
+
+    return _INCLUDE.sub(replaced, text)
 
 
 def _include_folders(options: Sequence[str]) -> List[Path]:
@@ -154,6 +189,8 @@ def read_source(kernel_source: Any, params: Params) -> str:
             return Path(kernel_source).read_text(encoding="utf-8")
         except OSError as error:
             raise FileNotFoundError(f"cannot read the source {kernel_source}: {error}; correct kernel_source") from error
+        except UnicodeDecodeError as error:
+            raise ValueError(f"the source {kernel_source} is not text in UTF-8 ({error}); convert it") from error
     if isinstance(kernel_source, str):
         return kernel_source
     raise TypeError("kernel_source is neither a text, a file, a list of files nor a function")

@@ -16,13 +16,15 @@ import numpy as np
 
 from . import expressions, restrictions, signature, tables
 from .arguments import declared_type, element_type
-from .problem import Problem, read_source
+from .problem import Problem, folders_of_includes, included_files, read_source, with_copied_includes
 from .spelling import argument_file, compile_options, ending_of, quoted, save_array, scalar, scalar_value
 from .tables import Params
 
 PROBLEM = "script"
 _AXES = ("x", "y", "z")
 _DEFAULT_THREADS = 256
+# Sources that are written beside the files of a script.
+_WRITTEN = ("kernel.cu", "source.cu", "reference.cu")
 # A vector of CUDA with its number of elements.
 _VECTOR = re.compile(r"\bu?(?:char|short|int|long|longlong|float|double)([1-4])\b")
 
@@ -116,14 +118,20 @@ class Export:
         source = problem.kernel_source
         more = list(source[1:]) if isinstance(source, (list, tuple)) else []
         main = source[0] if isinstance(source, (list, tuple)) else source
-        for each in more:
-            place = self.folder / Path(each).name
-            place.write_bytes(Path(each).read_bytes())
+        copies: Dict[str, Path] = {}
+        more += [file for file in included_files(problem.source, source, problem.compiler_options) if file.name in _WRITTEN]
+        for number, each in enumerate(dict.fromkeys(map(Path, more))):
+            # Files of two folders, and those that are written here, may have the same name.
+            taken = {*copies, *_WRITTEN}
+            copies[each.name if each.name not in taken else f"included_{number}_{each.name}"] = each
+        for name, file in copies.items():
+            text = with_copied_includes(read_source(file, {}), copies)
+            (self.folder / name).write_text(text, encoding="utf-8")
         self._sources: Dict[str, str] = {}
         if callable(main):
             includes = self._write_generated(main)
         else:
-            self._sources["source.cu"] = problem.first_source
+            self._sources["source.cu"] = with_copied_includes(problem.first_source, copies)
             includes = '#include "source.cu"\n'
         if problem.defines is None:
             self._derive_defaults()
@@ -399,6 +407,7 @@ class Export:
 
     def _compile(self) -> List[str]:
         options, include = compile_options(self.problem.compiler_options, self.problem.names)
+        include += folders_of_includes("\n".join(self._sources.values()), self.problem.kernel_source)
         keys = []
         if options:
             keys.append(f"options: [{', '.join(map(quoted, options))}]")

@@ -1,0 +1,57 @@
+"""Sources in files, and the files that they include."""
+
+import warnings
+
+import pytest
+from conftest import SOURCE
+
+from tuner.kernel_tuner import tune_kernel
+
+ADD = "__device__ float add(float x, float y) { return x + y; }\n"
+CALLING = SOURCE.replace("a[i] + b[i]", "add(a[i], b[i]) + ZERO")
+
+
+def verdicts(source, vectors, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows, _ = tune_kernel(
+            "vector_add", source, 1000, vectors, {"block_size_x": [32, 64]}, device="vgpu:a100", quiet=True,
+            answer=[vectors[1] + vectors[2], None, None, None], **options,
+        )  # fmt: skip
+    return [(row["verdict"], row.get("detail")) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("main", "first", "second"),
+    [
+        ("main.cu", "one/part.cuh", "two/part.cuh"),
+        ("source.cu", "kernel.cu", "reference.cu"),
+        ("main.cu", "one/part.cuh", "one/zero.cuh"),
+    ],
+)
+@pytest.mark.parametrize("listed", [True, False])
+def test_included_files_are_found_by_their_paths(place, vectors, main, first, second, listed):
+    for name, text in ((first, ADD), (second, "#define ZERO 0\n"), (main, f'#include "{first}"\n#include "{second}"\n{CALLING}')):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(text)
+    names = [main, first, second]
+    assert verdicts(names if listed else main, vectors) == [("ok", None)] * 2
+    # By absolute paths, from the folder of the source.
+    paths = [str(place / name) for name in names]
+    assert verdicts(paths if listed else paths[0], vectors) == [("ok", None)] * 2
+    if not listed:
+        assert verdicts(f'#include "{main}"\n', vectors, lang="CUDA") == [("ok", None)] * 2
+
+
+def test_a_listed_file_includes_another_one(place, vectors):
+    (place / "sub").mkdir()
+    (place / "sub/all.cuh").write_text('#include "sub/add.cuh"\n#define ZERO 0\n')
+    (place / "sub/add.cuh").write_text(ADD)
+    (place / "main.cu").write_text(f'#include "sub/all.cuh"\n{CALLING}')
+    assert verdicts(["main.cu", "sub/all.cuh", "sub/add.cuh"], vectors) == [("ok", None)] * 2
+
+
+def test_a_source_that_is_no_text_is_refused_by_name(place, vectors):
+    (place / "main.cu").write_bytes(b"// caf\xe9\n" + SOURCE.encode())
+    with pytest.raises(ValueError, match="the source main.cu is not text in UTF-8.*convert it"):
+        verdicts("main.cu", vectors)
