@@ -103,7 +103,7 @@ def tune_kernel(
     if parallel:
         tell_once(IgnoredArgumentWarning, "parallel has no effect: configurations are always compiled concurrently")
     search = searches.choose(strategy, strategy_options, seed)
-    chosen = limits.device() or _device(device)
+    chosen = limits.device() or device_name(device)
     rules = read_restrictions(restrictions, values)
     names = _block_names(block_size_names, values)
     search = limits.apply(search.sized(lambda: count_configurations(values, rules, names)))
@@ -172,7 +172,7 @@ def run_kernel(
     )  # fmt: skip
     with _folder(None) as folder:
         export = Export(problem, folder)
-        outputs, row = run_whole(export, problem.first, limits.device() or _device(device))
+        outputs, row = run_whole(export, problem.first, limits.device() or device_name(device))
         if outputs is None:
             raise RuntimeError(f"{kernel_name}: {row['verdict']}: {row['detail']}")
     return [value if place not in outputs else outputs[place] for place, value in enumerate(problem.arguments)]
@@ -256,7 +256,7 @@ def _constants(cmem_args: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     return dict(zip(given, scalars_at(host, [False] * len(host))))
 
 
-def _device(device: Union[int, str]) -> str:
+def device_name(device: Union[int, str]) -> str:
     """Returns the tuner's name of a device: a GPU where there is one, else a virtual one."""
     if isinstance(device, str) and not device.isdigit():
         return device

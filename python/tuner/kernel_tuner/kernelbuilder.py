@@ -6,8 +6,9 @@ from typing import Any, List, Mapping, Optional, Sequence
 
 import numpy as np
 
+from . import limits
 from .integration import TuneResults
-from .interface import run_kernel
+from .interface import device_name, run_kernel
 
 
 class PythonKernel:
@@ -34,7 +35,7 @@ class PythonKernel:
     ) -> None:
         self.params = dict(params or {})
         if results_file:
-            self.params.update(TuneResults(results_file).get_best_config(problem_size=problem_size)["tunable_parameters"])
+            self.params.update(TuneResults(results_file).get_best_config(limits.device() or device_name(device), problem_size))
         self._arguments = list(arguments)
         self.inputs = list(inputs) if inputs else [True] * len(self._arguments)
         self.outputs = list(outputs) if outputs else [True] * len(self._arguments)
