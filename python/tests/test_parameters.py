@@ -68,3 +68,15 @@ def test_a_tuple_of_restrictions_has_all_of_them(vectors):
     ):
         rows = tune(TILED, vectors, params, grid_div_x=["block_size_x", "tile"], restrictions=rules)
         assert [(row["block_size_x"], row["tile"]) for row in rows] == left
+
+
+def test_the_source_may_define_a_size_of_the_block_that_is_no_parameter(vectors):
+    source = "#define block_size_x 256\n#define block_size_y 1\n" + SOURCE
+    assert [row["verdict"] for row in tune(source, vectors, {"tile": [1]})] == ["ok"]
+    guarded = "#ifndef block_size_x\n#define block_size_x 1\n#endif\n" + SOURCE
+    assert [row["verdict"] for row in tune(guarded, vectors, {"tile": [1]})] == ["ok"]
+
+
+def test_blocks_that_are_too_large_are_no_fault_of_restrictions(vectors):
+    with pytest.raises(ValueError, match=r"at most 1024 threads in a block \(block_size_x \* block_size_y\); add smaller"):
+        tune(SOURCE, vectors, {"block_size_x": [64], "block_size_y": [32]})

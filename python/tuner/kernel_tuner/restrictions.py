@@ -170,6 +170,9 @@ def first_configuration(
 ) -> Params:
     """Returns the first valid configuration; raises ValueError if there is none."""
     first = next(valid_configurations(tune_params, rules, block_size_names), None)
+    if first is None and next(valid_configurations(tune_params, [], block_size_names), None) is None:
+        named = " * ".join(name for name in block_size_names if name in tune_params)
+        raise ValueError(f"no configuration has at most 1024 threads in a block ({named}); add smaller values")
     if first is None:
         raise ValueError(
             "no configuration satisfies the restrictions; remove one, or add values to tune_params"

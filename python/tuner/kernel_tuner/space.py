@@ -166,7 +166,7 @@ class Export:
         mentioned = set(re.findall(r"\w+", text))
         defaults = {name: str(_DEFAULT_THREADS if at == 0 else 1) for at, name in enumerate(problem.block_size_names)}
         for name, value in {**defaults, "kernel_tuner": "1"}.items():
-            if name in mentioned and name not in problem.tune_params:
+            if name in mentioned and name not in problem.tune_params and not _defines(text, name):
                 self._derived[name] = value
         self._grid_macros = [axis for axis in _AXES if f"grid_size_{axis}" in mentioned]
 
@@ -414,6 +414,12 @@ class Export:
         if include:
             keys.append(f"include: [{', '.join(map(quoted, include))}]")
         return [f"compile: {{ {', '.join(keys)} }}"] if keys else []
+
+
+def _defines(source: str, name: str) -> bool:
+    """Reports whether a source defines a macro whatever is defined before."""
+    guarded = re.search(rf"(?m)^[ \t]*#[ \t]*(ifndef[ \t]+|if[^\n]*defined[ (]*){name}\b", source)
+    return guarded is None and re.search(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{name}\b", source) is not None
 
 
 def _with_numbers(size: Callable[[Params], Any]) -> Callable[[Params], Any]:
