@@ -164,3 +164,25 @@ def test_the_program_is_found_next_to_the_package(place):
     words = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(place / 'packages')!r}); import tuner; print(tuner.find_program())"]
     done = subprocess.run(words, env={"PATH": "/nonexistent"}, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(program)
+
+
+def test_numbers_of_numpy_are_numbers(monkeypatch):
+    import numpy as np
+
+    assert tuner.format_config({"a": np.bool_(True), "b": np.int64(3)}) == "a=true,b=3"
+    given = []
+
+    class Stream:
+        interrupted = False
+
+        def __init__(self, arguments, cwd):
+            given.extend(arguments)
+
+        def follow(self, on_event):
+            return None
+
+    monkeypatch.setattr(tuner, "EventStream", Stream)
+    for budget in (np.int64(2), np.float32(2), 2):
+        given.clear()
+        tuner.tune("k", budget=budget, progress=False)
+        assert "--budget=2s" in given

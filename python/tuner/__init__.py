@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import io
+import numbers
 import os
 from importlib import metadata
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
@@ -83,8 +84,9 @@ def tune(
     """
     kernel = [] if kernel_or_space is None else [_operand(kernel_or_space)]
     arguments = ["run", *kernel, f"--device={device}", "--events", "-"]
-    if isinstance(budget, (int, float)):
-        budget = f"{max(1, round(budget))}s"
+    # Numbers of NumPy are among them.
+    if isinstance(budget, numbers.Real):
+        budget = f"{max(1, round(float(budget)))}s"
     named = {"budget": budget, "evals": evals, "problem": problem, "strategy": strategy, "seed": seed}
     named["db"] = None if db is None else os.fspath(db)
     arguments += _options(named)
@@ -216,6 +218,8 @@ def format_config(config: Config) -> str:
 
 
 def _spelled(value: Any) -> str:
+    # A scalar of NumPy.
+    value = value.item() if hasattr(value, "item") else value
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
