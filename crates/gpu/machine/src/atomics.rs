@@ -1,7 +1,6 @@
 //! Atomic operations on memory.
 
-use super::lower::lanes_where;
-use super::memory::{AddressOp, Memory, lanes};
+use super::memory::{AddressOp, Memory, lanes, lanes_where};
 use super::registers::{Dest, Pred, Source};
 use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;

@@ -135,6 +135,15 @@ pub(super) struct Memory<'a> {
     pub(super) tensor: Vec<TensorMemory>,
 }
 
+/// Returns the mask of lanes for which `f` holds.
+#[inline(always)]
+pub(super) fn lanes_where(f: impl Fn(usize) -> bool) -> u32 {
+    gpu_arithmetic::host::vectorised(
+        #[inline(always)]
+        || (0..32).fold(0, |all, lane| all | u32::from(f(lane)) << lane),
+    )
+}
+
 /// Returns the lanes of a mask, ascending.
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     let mut rest = mask;

@@ -15,6 +15,7 @@ mod warpgroup;
 
 use sass::{FloatFormat, Instruction, Operand};
 
+use super::memory::lanes_where;
 use super::op::{Op, Run};
 use super::registers::{Dest, Pred, Registers, Source, map_lanes};
 use gpu_arithmetic::Lanes as Row;
@@ -204,15 +205,6 @@ impl Combine {
             Combine::Xor => a ^ b,
         }
     }
-}
-
-/// Returns the mask of lanes for which `f` holds.
-#[inline(always)]
-pub(super) fn lanes_where(f: impl Fn(usize) -> bool) -> u32 {
-    gpu_arithmetic::host::vectorised(
-        #[inline(always)]
-        || (0..32).fold(0, |all, lane| all | u32::from(f(lane)) << lane),
-    )
 }
 
 /// Writes the two predicates of a comparison, its result and the negation, each combined with a
