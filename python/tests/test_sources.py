@@ -51,6 +51,18 @@ def test_a_listed_file_includes_another_one(place, vectors):
     assert verdicts(["main.cu", "sub/all.cuh", "sub/add.cuh"], vectors) == [("ok", None)] * 2
 
 
+def test_a_listed_file_includes_the_one_beside_it(place, vectors):
+    for folder, zero in (("one", "1"), ("two", "0")):
+        (place / folder).mkdir()
+        (place / folder / "zero.cuh").write_text(f"#define ZERO_{folder.upper()} {zero}\n")
+        (place / folder / "part.cuh").write_text('#include "zero.cuh"\n')
+    (place / "one/math.h").write_text("#error not the compiler's\n")
+    main = f'#include <math.h>\n#include "one/part.cuh"\n#include "two/part.cuh"\n#define ZERO (ZERO_TWO + ZERO_ONE - 1)\n{ADD}{CALLING}'
+    (place / "main.cu").write_text(main)
+    files = ["main.cu", "one/part.cuh", "one/zero.cuh", "two/part.cuh", "two/zero.cuh", "one/math.h"]
+    assert verdicts(files, vectors) == [("ok", None)] * 2
+
+
 def test_a_source_that_is_no_text_is_refused_by_name(place, vectors):
     (place / "main.cu").write_bytes(b"// caf\xe9\n" + SOURCE.encode())
     with pytest.raises(ValueError, match="the source main.cu is not text in UTF-8.*convert it"):

@@ -185,6 +185,11 @@ fn plant_hazard(db: &std::path::Path, file: &str, line: u32) -> String {
             .execute(&mut connection)
             .await
             .unwrap();
+        // A recording has no source: the hazard is one of the folder's kernel.
+        sqlx::query("UPDATE kernels SET name = 'scale'")
+            .execute(&mut connection)
+            .await
+            .unwrap();
         hash
     })
 }
@@ -199,11 +204,15 @@ fn a_failed_candidate_is_found_from_its_run_and_shows_the_line_of_its_hazard() {
     let dir = TempDir::new().unwrap();
     let folder = dir.path().join("kernels");
     std::fs::create_dir(&folder).unwrap();
-    std::fs::write(
-        folder.join("kernel.cu"),
-        "one\n  tile[i] = x; // <b>\nthree\n",
-    )
-    .unwrap();
+    let source = "extern \"C\" __global__ void scale(const float* x, float* tile) { int i = threadIdx.x;\n  \
+                  tile[i] = x[i]; // <b>\n}\n";
+    let space = "version: 1\nkernel: scale\nsource: kernel.cu\nproblems: { small: { N: 32 } }\n\
+                 parameters: { BLOCK: { values: [32] } }\narguments:\n\
+                 - { name: x, type: f32, role: input, shape: [N] }\n\
+                 - { name: tile, type: f32, role: output, shape: [N] }\n\
+                 launches: [{ entry: scale, grid: [1], block: [BLOCK] }]\nreference: none\n";
+    std::fs::write(folder.join("kernel.cu"), source).unwrap();
+    std::fs::write(folder.join("scale.yaml"), space).unwrap();
     std::fs::write(dir.path().join("outside.cu"), "secret\nsecret\n").unwrap();
     let db = dir.path().join("t.db");
     let daemon = Daemon::from(super::serve(&db).arg("--kernels").arg(&folder), &db);
@@ -223,7 +232,7 @@ fn a_failed_candidate_is_found_from_its_run_and_shows_the_line_of_its_hazard() {
     for part in [
         "race",
         "kernel.cu:2",
-        "tile[i] = x; // <b>",
+        "tile[i] = x[i]; // <b>",
         "thread 32,0,0",
         "0x40 of tile",
     ] {

@@ -198,14 +198,27 @@ pub(crate) fn split_images(section: &[u8]) -> Vec<Vec<u8>> {
 /// # Errors
 /// Bytes of another format, and an image without code for the GPU.
 pub fn read_image(bytes: &[u8], capability: u32) -> Result<Image, ImageError> {
-    if let Some(parts) = unpack_images(bytes) {
-        return link_parts(&parts, capability);
+    match unpack_images(bytes) {
+        Some(parts) => link_parts(&parts, capability),
+        None => Ok(read_part(bytes, capability)?.image),
     }
+}
+
+/// Code of an image that is not packed of several.
+#[derive(Debug, Default)]
+struct Part {
+    image: Image,
+    /// PTX that the GPU could use and does not, where there is no other.
+    other_ptx: Option<String>,
+}
+
+fn read_part(bytes: &[u8], capability: u32) -> Result<Part, ImageError> {
+    let plain = |ptx, cubin| Part {
+        image: Image { ptx, cubin },
+        other_ptx: None,
+    };
     if bytes.starts_with(&ELF_MAGIC) {
-        return Ok(Image {
-            ptx: None,
-            cubin: Some(bytes.to_vec()),
-        });
+        return Ok(plain(None, Some(bytes.to_vec())));
     }
     if field::<4>(bytes, 0) == Some(u64::from(FATBIN_MAGIC)) {
         let entries = entries(bytes).ok_or(ImageError::Format(": it is cut short"))?;
@@ -214,23 +227,28 @@ pub fn read_image(bytes: &[u8], capability: u32) -> Result<Image, ImageError> {
     let end = bytes.iter().position(|byte| *byte == 0);
     let text = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
     match std::str::from_utf8(text) {
-        Ok(text) if text.contains(".version") => Ok(Image {
-            ptx: Some(text.to_owned()),
-            cubin: None,
-        }),
+        Ok(text) if text.contains(".version") => Ok(plain(Some(text.to_owned()), None)),
         _ => Err(ImageError::Format("")),
     }
 }
 
 /// Links the PTX of all parts. Machine code is that of the part that has no other: the compiler's own link of them.
 fn link_parts(parts: &[&[u8]], capability: u32) -> Result<Image, ImageError> {
-    let images = parts.iter().map(|part| read_image(part, capability));
-    let images = images.collect::<Result<Vec<_>, _>>()?;
-    let linked = images.iter().find(|image| image.ptx.is_none());
-    let texts: Vec<String> = images
-        .iter()
-        .filter_map(|image| image.ptx.clone())
-        .collect();
+    let parts = parts.iter().map(|part| read_part(part, capability));
+    let parts = parts.collect::<Result<Vec<_>, _>>()?;
+    let is_linked = |part: &&Part| part.image.ptx.is_none() && part.other_ptx.is_none();
+    let linked = parts.iter().find(is_linked);
+    let linked = linked.and_then(|part| part.image.cubin.clone());
+    // PTX of a part that the GPU would not run is no part of the program.
+    if linked.is_some() && parts.iter().any(|part| part.other_ptx.is_some()) {
+        return Ok(Image {
+            ptx: None,
+            cubin: linked,
+        });
+    }
+    let texts = parts.into_iter();
+    let texts = texts.filter_map(|part| part.image.ptx.or(part.other_ptx));
+    let texts: Vec<String> = texts.collect();
     let text = link(&texts).map_err(|error| ImageError::Link(error.to_string()))?;
     // The compiler's own link has no undefined functions but those of its libraries.
     if let Some(name) = find_undefined(&text).filter(|_| linked.is_none()) {
@@ -238,41 +256,52 @@ fn link_parts(parts: &[&[u8]], capability: u32) -> Result<Image, ImageError> {
     }
     Ok(Image {
         ptx: (!texts.is_empty()).then_some(text),
-        cubin: linked.and_then(|image| image.cubin.clone()),
+        cubin: linked,
     })
 }
 
 /// Returns the newest PTX and machine code that the GPU can use. The driver prefers machine code. Hazards need
-/// PTX, so it is left out only where it is another program: compiled without the features of a GPU that the
-/// machine code has.
-fn choose(entries: &[Entry<'_>], capability: u32) -> Result<Image, ImageError> {
-    let newest = |kind: u16| {
+/// PTX, so it is left out only where it is another program: compiled with other features of a GPU than the
+/// machine code.
+fn choose(entries: &[Entry<'_>], capability: u32) -> Result<Part, ImageError> {
+    let newest = |kind: u16, features: Option<Features>| {
         let fitting = entries.iter().filter(|entry| entry.kind == kind);
         let fitting = fitting.filter(|entry| entry.runs_on(capability));
-        fitting.max_by_key(|entry| entry.target())
+        let alike = |entry: &&Entry<'_>| features.is_none_or(|all| entry.features() == all);
+        fitting.filter(alike).max_by_key(|entry| entry.target())
     };
-    let elf = newest(KIND_ELF);
-    let ptx = newest(KIND_PTX).filter(|ptx| {
-        elf.is_none_or(|elf| elf.features() == Features::Base || ptx.target() >= elf.target())
-    });
-    if ptx.is_none() && elf.is_none() {
+    let elf = newest(KIND_ELF, None);
+    let (ptx, other) = (
+        newest(KIND_PTX, elf.map(Entry::features)),
+        newest(KIND_PTX, None),
+    );
+    if other.is_none() && elf.is_none() {
         let present: Vec<String> = entries.iter().map(Entry::name).collect();
         return Err(ImageError::NoCode {
             wanted: capability,
             present: present.join(", "),
         });
     }
-    // The compiler pads a text with null bytes.
-    let text = ptx.map(Entry::bytes).transpose()?.map(|mut bytes| {
-        let end = bytes.iter().position(|byte| *byte == 0);
-        bytes.truncate(end.unwrap_or(bytes.len()));
-        String::from_utf8_lossy(&bytes).into_owned()
-    });
-    Ok(Image {
-        // Entries without kernels and variables are empty texts.
-        ptx: text.filter(|text| text.contains(".version")),
-        cubin: elf.map(Entry::bytes).transpose()?,
+    let other = other.filter(|_| ptx.is_none());
+    Ok(Part {
+        image: Image {
+            ptx: read_ptx(ptx)?,
+            cubin: elf.map(Entry::bytes).transpose()?,
+        },
+        other_ptx: read_ptx(other)?,
     })
+}
+
+/// Returns the text of an entry; `None` for one without kernels and variables, which is empty.
+fn read_ptx(entry: Option<&Entry<'_>>) -> Result<Option<String>, ImageError> {
+    let Some(mut bytes) = entry.map(Entry::bytes).transpose()? else {
+        return Ok(None);
+    };
+    // The compiler pads a text with null bytes.
+    let end = bytes.iter().position(|byte| *byte == 0);
+    bytes.truncate(end.unwrap_or(bytes.len()));
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(text.contains(".version").then_some(text))
 }
 
 #[cfg(test)]
@@ -345,6 +374,11 @@ mod tests {
         assert_eq!(
             chosen(&[ptx(80, 0, plain), elf(90, 0)], 90),
             Some((Some(false), true))
+        );
+        // Nor does it run PTX with features beside machine code without them.
+        assert_eq!(
+            chosen(&[ptx(90, A, featured), elf(90, 0)], 90),
+            Some((None, true))
         );
         assert_eq!(chosen(&[ptx(90, A, featured)], 100), None);
         let family = [elf(100, FAMILY_SPECIFIC)];

@@ -177,11 +177,11 @@ impl Streams {
 
     /// Destroys a stream. What was submitted to it still runs.
     pub(crate) fn destroy(&mut self, stream: u64) -> bool {
-        let known = self
-            .streams
-            .remove(&stream)
-            .filter(|_| stream >= FIRST_HANDLE);
-        let Some(stream) = known else {
+        // The default streams stay.
+        if stream < FIRST_HANDLE {
+            return false;
+        }
+        let Some(stream) = self.streams.remove(&stream) else {
             return false;
         };
         join(&mut self.ended, &stream.clock);

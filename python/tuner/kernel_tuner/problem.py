@@ -154,18 +154,21 @@ def folders_of_includes(text: str, kernel_source: Any) -> List[str]:
     return [str(folder.resolve()) for folder in folders]
 
 
-def with_copied_includes(text: str, copies: Mapping[str, Path]) -> str:
+def with_copied_includes(text: str, copies: Mapping[str, Path], folder: Optional[Path] = None) -> str:
     """Returns a source whose includes name the copies of files.
 
     :param copies: files by the names of their copies
+    :param folder: that of the source, whose files come first
     """
 
     def replaced(found: "re.Match[str]") -> str:
-        wanted = Path(found[1]).parts
-        for name, file in copies.items():
-            if file.parts[-len(wanted) :] == wanted:
-                return f'#include "{name}"'
-        return found[0]
+        wanted = Path(found[1])
+        beside = (folder / wanted).resolve() if folder is not None else None
+        names = [name for name, file in copies.items() if file.resolve() == beside]
+        # A name of the compiler's own headers (`<math.h>`) is a file of the script only with its folders.
+        if '"' in found[0] or len(wanted.parts) > 1:
+            names += [name for name, file in copies.items() if file.parts[-len(wanted.parts) :] == wanted.parts]
+        return f'#include "{names[0]}"' if names else found[0]
 
     return _INCLUDE.sub(replaced, text)
 

@@ -125,7 +125,7 @@ class Export:
             taken = {*copies, *_WRITTEN}
             copies[each.name if each.name not in taken else f"included_{number}_{each.name}"] = each
         for name, file in copies.items():
-            text = with_copied_includes(read_source(file, {}), copies)
+            text = with_copied_includes(read_source(file, {}), copies, file.parent)
             (self.folder / name).write_text(text, encoding="utf-8")
         self._sources: Dict[str, str] = {}
         if callable(main):

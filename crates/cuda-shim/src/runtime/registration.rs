@@ -56,8 +56,7 @@ static COMPLETE: Mutex<Vec<Managed>> = Mutex::new(Vec::new());
 /// As of the compiler that generates the call.
 #[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
 pub unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {
-    let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
-    let pending = std::mem::take(&mut *pending);
+    let pending = std::mem::take(&mut *PENDING.lock().unwrap_or_else(PoisonError::into_inner));
     set_all(&pending);
     let mut complete = COMPLETE.lock().unwrap_or_else(PoisonError::into_inner);
     complete.extend(pending);
@@ -86,12 +85,18 @@ fn set_managed(variable: &Managed) -> Result<(), Code> {
     unsafe { store(pointer, pointer_to(span.address)) }
 }
 
-/// Ends the life of an image. The device ends with the process.
+/// Ends the life of an image: a library was closed, or the process ends, and the device with it.
 ///
 /// # Safety
 /// As of the compiler that generates the call.
 #[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
-pub unsafe extern "C" fn __cudaUnregisterFatBinary(_handle: *mut *mut c_void) {}
+pub unsafe extern "C" fn __cudaUnregisterFatBinary(handle: *mut *mut c_void) {
+    // SAFETY: the compiler passes its own handle.
+    let image = unsafe { image(handle) };
+    let mut complete = COMPLETE.lock().unwrap_or_else(PoisonError::into_inner);
+    // The program's pointers to the variables are gone.
+    complete.retain(|variable| !Arc::ptr_eq(&variable.image, &image));
+}
 
 /// Loads an image; variables are in place afterwards.
 ///

@@ -315,7 +315,8 @@ impl TensorMap {
         out
     }
 
-    /// Returns the map of these bytes; `None` if [`encode`](Self::encode) did not make them.
+    /// Returns the map of these bytes; `None` if [`encode`](Self::encode) did not make them from a map that keeps
+    /// the driver's limits.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes.strip_prefix(MAGIC)?;
@@ -370,7 +371,8 @@ impl TensorMap {
                 upper: upper?,
             });
         }
-        Some(map)
+        // The bytes may be a kernel's or another machine's.
+        map.check().is_ok().then_some(map)
     }
 }
 

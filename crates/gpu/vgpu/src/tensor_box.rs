@@ -9,6 +9,9 @@ use std::ops::Range;
 /// Alignment of a box in shared memory, bytes.
 const BOX_ALIGNMENT: u32 = 128;
 
+/// Bytes of a box at most: more than the shared memory of any block.
+const MAX_BOX_BYTES: u64 = 1 << 20;
+
 /// Elements outside a floating-point tensor that asks for NaN, by their bytes (all bits but the sign).
 const NAN_16: u64 = 0x7fff;
 const NAN_32: u64 = 0x7fff_ffff;
@@ -101,6 +104,12 @@ impl TensorBox<'_> {
         if let Some(problem) = self.mode_problem(rank) {
             return Some(problem.to_owned());
         }
+        if self.whole_bytes() > MAX_BOX_BYTES {
+            return Some(format!(
+                "a box of {} bytes is larger than shared memory",
+                self.whole_bytes()
+            ));
+        }
         if self.map.interleave != 0 || self.swizzle().is_none() {
             return Some(
                 "interleaved tensor maps and swizzles of wide atoms are not executed".to_owned(),
@@ -170,10 +179,16 @@ impl TensorBox<'_> {
         sizes.map(count).collect()
     }
 
-    /// Returns the bytes of the box in shared memory.
+    /// Returns the bytes of the box in shared memory, as far as they can be counted in 32 bits.
     #[must_use]
     pub fn bytes(&self) -> u32 {
-        self.counts().iter().product::<u32>() * self.map.element.bytes()
+        u32::try_from(self.whole_bytes()).unwrap_or(u32::MAX)
+    }
+
+    fn whole_bytes(&self) -> u64 {
+        let element = u64::from(self.map.element.bytes());
+        let counts = self.counts().into_iter().map(u64::from);
+        counts.fold(element, u64::saturating_mul)
     }
 
     /// Returns the value of an element outside the tensor.
@@ -460,6 +475,38 @@ mod tests {
             (problem(&tiles, CopyMode::Rows, 2), "2 coordinates"),
         ] {
             assert!(said.contains(wanted), "{said}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_a_kernel_wrote_are_a_map_within_the_limits_or_none() {
+        // Multiplicative hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
+        let mut state = 1_u64;
+        let mut random = move || {
+            state = state.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+            (state >> 32) as usize
+        };
+        for _ in 0..20_000 {
+            let whole = if random() % 2 == 0 { map(3) } else { columns() };
+            let mut bytes = whole.encode();
+            for _ in 0..1 + random() % 3 {
+                bytes[4 + random() % (bytes.len() - 4)] = random() as u8;
+            }
+            let Some(decoded) = TensorMap::decode(&bytes) else {
+                continue;
+            };
+            for mode in [CopyMode::Tile, CopyMode::Im2col(vec![1; 2]), CopyMode::Rows] {
+                let copy = TensorBox {
+                    map: &decoded,
+                    corner: vec![0; mode.coordinates(decoded.sizes.len())],
+                    mode,
+                    shared: 0,
+                };
+                let moved = copy.bytes();
+                if copy.problem().is_none() {
+                    assert_eq!(copy.chunks().count() as u32, moved.div_ceil(CHUNK_BYTES));
+                }
+            }
         }
     }
 }

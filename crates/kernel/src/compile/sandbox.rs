@@ -19,8 +19,8 @@ const STACK_BYTES: usize = 32 << 20;
 const MAX_HEADERS: usize = 50_000;
 /// Spellings of the option that names a folder of headers.
 const FOLDER_OPTIONS: [&str; 2] = ["-I", "--include-path"];
-/// Beginnings of the options with which NVRTC writes a file: traces and precompiled headers.
-const WRITING_OPTIONS: [&str; 3] = ["fdevice-time-trace", "create-pch", "pch-dir"];
+/// Beginnings of the options with which NVRTC writes a file: traces, tables of times and precompiled headers.
+const WRITING_OPTIONS: [&str; 4] = ["fdevice-time-trace", "time", "create-pch", "pch"];
 
 /// Runs `work` in a thread that can only read files of these folders.
 ///

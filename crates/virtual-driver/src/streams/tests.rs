@@ -116,6 +116,14 @@ fn work_of_a_destroyed_stream_ends_before_the_device_is_idle() {
 }
 
 #[test]
+fn default_streams_cannot_be_destroyed() {
+    let mut streams = Streams::default();
+    for stream in [LEGACY, LEGACY_HANDLE, PER_THREAD] {
+        assert!(!streams.destroy(stream) && streams.holds(stream));
+    }
+}
+
+#[test]
 fn the_legacy_stream_waits_for_destroyed_blocking_streams() {
     let mut streams = Streams::default();
     for (flags, ordered) in [(0, true), (NON_BLOCKING, false)] {

@@ -37,9 +37,14 @@ fn retry_members(cta: &Cta<'_>, w: &mut Warp) -> bool {
         if p.state != State::Members {
             continue;
         }
-        // Paths that wait at one instruction may be complete together only.
-        if let Op::Warp { mask, .. } = &cta.context.program.code[p.pc as usize].op
-            && Cta::groups(w, *mask, waiting_lanes(cta, w, p.pc)).is_some()
+        let Op::Warp { mask, .. } = &cta.context.program.code[p.pc as usize].op else {
+            continue;
+        };
+        // Paths that wait at one instruction may be complete together only, or one of them alone.
+        let here = [p.mask, waiting_lanes(cta, w, p.pc)];
+        if here
+            .iter()
+            .any(|here| Cta::groups(w, *mask, *here).is_some())
         {
             w.paths[at].state = State::Ready;
             any = true;

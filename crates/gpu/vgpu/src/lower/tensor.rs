@@ -72,15 +72,22 @@ impl<'a> Lower<'a> {
         m: &Mods<'_>,
         rest: Option<&mut std::slice::Iter<'a, Operand<'a>>>,
     ) -> Lowered<TensorMode> {
-        if m.has("tile::gather4") || m.has("tile::scatter4") {
+        let rows = match rest {
+            Some(_) => "tile::gather4",
+            None => "tile::scatter4",
+        };
+        if m.has(rows) {
             return Ok(TensorMode::Rows);
+        }
+        if m.0.iter().any(|word| word.starts_with("tile::")) {
+            return Err(Fail::Unsupported("this mode"));
         }
         let Some(word) = m.0.iter().find(|word| word.starts_with("im2col")) else {
             return Ok(TensorMode::Tile);
         };
         let offsets = match (*word, rest) {
-            ("im2col_no_offs", _) => None,
-            ("im2col", Some(rest)) => rest.next(),
+            ("im2col_no_offs", None) => None,
+            ("im2col", Some(rest)) => Some(rest.next().ok_or(Fail::Unsupported("this mode"))?),
             _ => return Err(Fail::Unsupported("this mode")),
         };
         let offsets = match offsets {
