@@ -149,8 +149,9 @@ def included_files(text: str, kernel_source: Any, compiler_options: Sequence[str
 
 def folders_of_includes(text: str, kernel_source: Any) -> List[str]:
     """Returns the folders of the source files, and the working folder, as far as they have a file that a text
-    includes."""
-    folders = [folder for folder in _source_folders(kernel_source) if any((folder / name).is_file() for name in _INCLUDE.findall(text))]
+    includes by its name in quotes: `<math.h>` is the compiler's, whatever lies there."""
+    quoted = [found[1] for found in _INCLUDE.finditer(text) if '"' in found[0]]
+    folders = [folder for folder in _source_folders(kernel_source) if any((folder / name).is_file() for name in quoted)]
     return [str(folder.resolve()) for folder in folders]
 
 
