@@ -18,10 +18,11 @@ pub(super) enum Direction {
 }
 
 /// A copy of a box.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct BoxCopy {
     pub(super) direction: Direction,
-    pub(super) mode: BoxMode,
+    /// Without offsets, which are in a register.
+    pub(super) mode: CopyMode,
     pub(super) dimensions: u8,
     /// First of the uniform registers with the shared address, the barrier's (of loads) and the coordinates.
     pub(super) place: u8,
@@ -34,29 +35,15 @@ pub(super) struct BoxCopy {
     pub(super) multicast: bool,
 }
 
-/// Elements that a copy moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BoxMode {
-    Tile,
-    Im2col,
-    Rows,
-}
-
 /// Returns the mode of a copy; `packed` has the offsets of a load.
 fn copy_mode(copy: &BoxCopy, packed: Option<u32>) -> CopyMode {
-    match copy.mode {
-        BoxMode::Tile => CopyMode::Tile,
-        BoxMode::Rows => CopyMode::Rows,
-        BoxMode::Im2col => {
-            let rank = usize::from(copy.dimensions);
-            let bits = CopyMode::offset_bits(rank);
-            let offset = |packed: u32, n: u32| packed >> (bits * n) & ((1 << bits) - 1);
-            let offsets = packed.map(|packed| {
-                (0..u32::from(copy.dimensions).saturating_sub(2)).map(move |n| offset(packed, n))
-            });
-            CopyMode::Im2col(offsets.into_iter().flatten().collect())
-        }
-    }
+    let rank = copy.dimensions.into();
+    let bits = CopyMode::offset_bits(rank);
+    let spatial = u32::from(copy.dimensions).saturating_sub(2);
+    let unpacked =
+        |packed: u32| (0..spatial).map(move |n| packed >> (bits * n) & ((1 << bits) - 1));
+    copy.mode
+        .with_offsets(|_| packed.into_iter().flat_map(unpacked).collect())
 }
 
 impl Memory<'_> {

@@ -40,6 +40,15 @@ impl CopyMode {
         }
     }
 
+    /// Returns the mode with other offsets, made of those that it has; a mode without offsets stays.
+    #[must_use]
+    pub fn with_offsets(&self, offsets: impl FnOnce(&[u32]) -> Vec<u32>) -> Self {
+        match self {
+            Self::Im2col(given) => Self::Im2col(offsets(given)),
+            other => other.clone(),
+        }
+    }
+
     /// Returns the bits of each offset of an im2col copy in a tensor of so many dimensions: machine code
     /// packs all in 16 bits.
     #[must_use]
@@ -160,14 +169,8 @@ impl TensorBox<'_> {
             // A column has as many pixels whatever the steps are.
             CopyMode::Im2col(_) => return self.map.boxes.clone(),
             CopyMode::Rows => {
-                return self
-                    .map
-                    .boxes
-                    .iter()
-                    .take(1)
-                    .copied()
-                    .chain([GATHERED_ROWS])
-                    .collect();
+                let inner = self.map.boxes.first().copied();
+                return inner.into_iter().chain([GATHERED_ROWS]).collect();
             }
         }
         let sizes = self.map.boxes.iter().zip(&self.map.steps).enumerate();
@@ -225,15 +228,18 @@ impl TensorBox<'_> {
         let rows: u32 = counts.iter().skip(1).product();
         let swizzle = self.swizzle().unwrap_or(Swizzle::None);
         let each = CHUNK_BYTES / width;
-        let starts: Vec<(u64, bool)> = match &self.mode {
-            CopyMode::Tile => (0..rows).map(|row| self.row(row, &counts)).collect(),
+        // Only the pixels of a column depend on the ones before.
+        let column = match &self.mode {
             CopyMode::Im2col(offsets) => self.pixels(rows, offsets),
-            CopyMode::Rows => {
-                let outer = |row: &i64| self.start(&[*row]);
-                self.corner.iter().skip(1).map(outer).collect()
-            }
+            CopyMode::Tile | CopyMode::Rows => Vec::new(),
         };
-        (0..).zip(starts).flat_map(move |(row, (start, inside))| {
+        let begin = move |row: u32| match self.mode {
+            CopyMode::Tile => self.row(row, &counts),
+            CopyMode::Im2col(_) => column.get(row as usize).copied().unwrap_or_default(),
+            CopyMode::Rows => self.start(self.corner.get(1 + row as usize).copied().into_iter()),
+        };
+        (0..rows).flat_map(move |row| {
+            let (start, inside) = begin(row);
             let line = self.shared + row * inner * width;
             let first = self.corner.first().copied().unwrap_or_default();
             let size = self.map.sizes.first().copied().unwrap_or_default() as i64;
@@ -264,7 +270,7 @@ impl TensorBox<'_> {
             rest /= count;
             place
         });
-        self.start(&places.collect::<Vec<i64>>())
+        self.start(places)
     }
 
     /// Returns the same for the pixels of a column. The first pixel is the corner; the others follow along
@@ -276,11 +282,10 @@ impl TensorBox<'_> {
         let mut place: Vec<i64> = self.corner.iter().skip(1).copied().collect();
         let mut column = Vec::with_capacity(count as usize);
         for _ in 0..count {
-            let mut displaced = place.clone();
-            for (at, offset) in displaced.iter_mut().zip(offsets) {
-                *at += i64::from(*offset);
-            }
-            column.push(self.start(&displaced));
+            // The number of the image has no offset, and a store has none at all.
+            let offsets = offsets.iter().chain(std::iter::repeat(&0));
+            let displaced = place.iter().zip(offsets);
+            column.push(self.start(displaced.map(|(at, offset)| at + i64::from(*offset))));
             let corners = pixels.lower.iter().zip(&pixels.upper);
             let sizes = self.map.sizes.iter().zip(&self.map.steps).skip(1);
             let mut carry = true;
@@ -301,212 +306,16 @@ impl TensorBox<'_> {
 
     /// Returns the address of the element with the innermost coordinate 0 at the other coordinates, and
     /// whether they lie inside the tensor.
-    fn start(&self, outer: &[i64]) -> (u64, bool) {
+    fn start(&self, outer: impl Iterator<Item = i64>) -> (u64, bool) {
         let (mut at, mut inside) = (self.map.address, true);
         let sizes = self.map.sizes.iter().skip(1);
-        for ((place, size), stride) in outer.iter().zip(sizes).zip(&self.map.strides) {
-            inside &= *place >= 0 && (*place as u64) < *size;
-            at = at.wrapping_add((*place as u64).wrapping_mul(*stride));
+        for ((place, size), stride) in outer.zip(sizes).zip(&self.map.strides) {
+            inside &= place >= 0 && (place as u64) < *size;
+            at = at.wrapping_add((place as u64).wrapping_mul(*stride));
         }
         (at, inside)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn map(swizzle: u32) -> TensorMap {
-        TensorMap {
-            element: TensorElement::F16,
-            address: 4096,
-            sizes: vec![100, 10],
-            strides: vec![208],
-            boxes: vec![64, 4],
-            steps: vec![1, 1],
-            interleave: 0,
-            swizzle,
-            promotion: 0,
-            fills_nan: false,
-            pixels: None,
-        }
-    }
-
-    #[test]
-    fn chunks_outside_the_tensor_are_cut() {
-        let map = map(0);
-        let copy = TensorBox {
-            map: &map,
-            mode: CopyMode::Tile,
-            corner: vec![-4, 8],
-            shared: 256,
-        };
-        assert_eq!(copy.bytes(), 512);
-        let chunks: Vec<Chunk> = copy.chunks().collect();
-        assert_eq!(chunks.len(), 32);
-        assert_eq!(chunks[0].inside, 8..16);
-        assert_eq!(chunks[0].global, 4096 + 8 * 208 - 8);
-        assert_eq!(chunks[1].inside, 0..16);
-        assert_eq!(chunks[9].shared, 256 + 128 + 16);
-        // Row 10 does not exist.
-        assert_eq!(chunks[17].inside, 0..0);
-        let end = TensorBox {
-            corner: vec![92, 0],
-            ..copy
-        };
-        assert_eq!(end.chunks().next().unwrap().inside, 0..16);
-        assert_eq!(end.chunks().nth(1).unwrap().inside, 0..0);
-    }
-
-    #[test]
-    fn a_swizzle_permutes_the_chunks_of_a_row() {
-        let map = map(3);
-        let copy = TensorBox {
-            map: &map,
-            mode: CopyMode::Tile,
-            corner: vec![0, 0],
-            shared: 1024,
-        };
-        let second: Vec<u32> = copy.chunks().skip(8).take(2).map(|c| c.shared).collect();
-        assert_eq!(second, [1024 + 128 + 16, 1024 + 128]);
-    }
-
-    /// Images of 8 channels, 5 pixels wide and 4 high, and filters of 3 x 3 with padding of one.
-    fn columns() -> TensorMap {
-        TensorMap {
-            sizes: vec![8, 5, 4, 2],
-            strides: vec![16, 80, 320],
-            boxes: vec![8, 12],
-            steps: vec![1, 1, 2, 1],
-            pixels: Some(gpu_tensor_map::PixelBox {
-                lower: vec![-1, -1],
-                upper: vec![-1, -1],
-            }),
-            ..map(0)
-        }
-    }
-
-    #[test]
-    fn a_column_goes_through_the_box_of_the_corners() {
-        let map = columns();
-        map.check().unwrap();
-        let copy = TensorBox {
-            map: &map,
-            mode: CopyMode::Im2col(vec![1, 2]),
-            corner: vec![0, 2, 1, 0],
-            shared: 128,
-        };
-        assert_eq!(copy.problem(), None);
-        assert_eq!(copy.bytes(), 12 * 16);
-        let found: Vec<Option<u64>> = copy
-            .chunks()
-            .map(|c| (!c.inside.is_empty()).then_some(c.global - 4096))
-            .collect();
-        // Width from -1 to 3, height -1 and 1 in steps of two; then the next image.
-        let mut wanted = Vec::new();
-        for (width, height, image) in [(2, 1, 0), (3, 1, 0)].into_iter().chain(
-            [-1, 1]
-                .into_iter()
-                .flat_map(|h| (-1..4).map(move |w| (w, h, 1))),
-        ) {
-            let (w, h): (i64, i64) = (width + 1, height + 2);
-            let inside = (0..5).contains(&w) && (0..4).contains(&h);
-            wanted.push(inside.then_some((16 * w + 80 * h + 320 * image) as u64));
-        }
-        assert_eq!(found, wanted);
-    }
-
-    #[test]
-    fn four_rows_of_a_matrix_are_gathered() {
-        let map = TensorMap {
-            boxes: vec![64, 1],
-            ..map(0)
-        };
-        let copy = TensorBox {
-            map: &map,
-            mode: CopyMode::Rows,
-            corner: vec![8, 3, 0, 10, -1],
-            shared: 0,
-        };
-        assert_eq!(copy.problem(), None);
-        assert_eq!(copy.bytes(), 4 * 128);
-        let first: Vec<(u64, bool)> = copy
-            .chunks()
-            .step_by(8)
-            .map(|c| (c.global.wrapping_sub(4096 + 16), c.inside.is_empty()))
-            .collect();
-        let row = |number: i64| (number * 208) as u64;
-        assert_eq!(
-            first,
-            [
-                (row(3), false),
-                (row(0), false),
-                (row(10), true),
-                (row(-1), true)
-            ]
-        );
-    }
-
-    #[test]
-    fn a_map_of_another_mode_is_a_problem() {
-        let (tiles, columns) = (map(0), columns());
-        let problem = |map, mode, coordinates| {
-            let corner = vec![0; coordinates];
-            TensorBox {
-                map,
-                mode,
-                corner,
-                shared: 0,
-            }
-            .problem()
-            .unwrap()
-        };
-        for (said, wanted) in [
-            (
-                problem(&tiles, CopyMode::Im2col(Vec::new()), 2),
-                "map of tiles",
-            ),
-            (problem(&columns, CopyMode::Tile, 4), "im2col tensor map"),
-            (
-                problem(&columns, CopyMode::Im2col(vec![1]), 4),
-                "one offset for each",
-            ),
-            (problem(&tiles, CopyMode::Rows, 5), "one row"),
-            (problem(&tiles, CopyMode::Rows, 2), "2 coordinates"),
-        ] {
-            assert!(said.contains(wanted), "{said}");
-        }
-    }
-
-    #[test]
-    fn bytes_that_a_kernel_wrote_are_a_map_within_the_limits_or_none() {
-        // Multiplicative hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
-        let mut state = 1_u64;
-        let mut random = move || {
-            state = state.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
-            (state >> 32) as usize
-        };
-        for _ in 0..20_000 {
-            let whole = if random() % 2 == 0 { map(3) } else { columns() };
-            let mut bytes = whole.encode();
-            for _ in 0..1 + random() % 3 {
-                bytes[4 + random() % (bytes.len() - 4)] = random() as u8;
-            }
-            let Some(decoded) = TensorMap::decode(&bytes) else {
-                continue;
-            };
-            for mode in [CopyMode::Tile, CopyMode::Im2col(vec![1; 2]), CopyMode::Rows] {
-                let copy = TensorBox {
-                    map: &decoded,
-                    corner: vec![0; mode.coordinates(decoded.sizes.len())],
-                    mode,
-                    shared: 0,
-                };
-                let moved = copy.bytes();
-                if copy.problem().is_none() {
-                    assert_eq!(copy.chunks().count() as u32, moved.div_ceil(CHUNK_BYTES));
-                }
-            }
-        }
-    }
-}
+mod tests;

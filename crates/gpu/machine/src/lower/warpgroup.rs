@@ -4,11 +4,12 @@ use sass::{Address, Instruction, Operand};
 
 use super::matrix::types;
 use super::memory::operation;
-use crate::boxes::{BoxCopy, BoxMode, Direction};
+use crate::boxes::{BoxCopy, Direction};
 use crate::op::{Control, Op};
 use crate::registers::{Dest, Origin, Pred, Source};
 use crate::warpgroup::Product;
 use gpu_arithmetic::mma::Mma;
+use vgpu::tensor_box::CopyMode;
 
 pub(super) fn lower(i: &Instruction) -> Option<Op> {
     Some(match i.opcode {
@@ -108,9 +109,9 @@ fn copy(i: &Instruction) -> Option<BoxCopy> {
         return None;
     }
     let mode = match () {
-        () if i.has("IM2COL") => BoxMode::Im2col,
-        () if i.has("GATHER4") || i.has("SCATTER4") => BoxMode::Rows,
-        () => BoxMode::Tile,
+        () if i.has("IM2COL") => CopyMode::Im2col(Vec::new()),
+        () if i.has("GATHER4") || i.has("SCATTER4") => CopyMode::Rows,
+        () => CopyMode::Tile,
     };
     let direction = match i.opcode {
         "UTMALDG" => Direction::Load,

@@ -12,7 +12,7 @@ use super::unchanged::BulkRange;
 use super::warp::Warp;
 use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{Area, NONE, TensorCopy, TensorMode};
+use crate::lower::program::{Area, NONE, TensorCopy};
 use crate::tensor_box::{Chunk, CopyMode, TensorBox};
 use crate::warpgroup::CHUNK_BYTES;
 use gpu_arithmetic::atomic::AtomOp;
@@ -255,19 +255,9 @@ impl Cta<'_> {
 
 /// Returns the mode of a copy with the values of a lane.
 fn copy_mode(w: &Warp, c: &TensorCopy, rank: usize, lane: usize) -> CopyMode {
-    match &c.mode {
-        TensorMode::Tile => CopyMode::Tile,
-        TensorMode::Rows => CopyMode::Rows,
-        TensorMode::Im2col(offsets) => {
-            let mask = (1 << CopyMode::offset_bits(rank)) - 1;
-            let offsets = offsets.iter();
-            CopyMode::Im2col(
-                offsets
-                    .map(|row| w.regs.r32[*row as usize][lane] & mask)
-                    .collect(),
-            )
-        }
-    }
+    let mask = (1 << CopyMode::offset_bits(rank)) - 1;
+    let value = |row: &u32| w.regs.r32[*row as usize][lane] & mask;
+    c.mode.with_offsets(|rows| rows.iter().map(value).collect())
 }
 
 /// Returns why a copy cannot be executed.

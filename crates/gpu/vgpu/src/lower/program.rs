@@ -22,7 +22,7 @@ pub(crate) use matrices::{
 };
 pub(crate) use operation::{
     AsyncStore, Atom, AtomHalves, Bar, Bulk, CarryOp, CpAsync, MbarOp, Mem, Op, ProxyFence,
-    ReduxNumbers, Shuffle, Synchronizes, TensorCopy, TensorMode, WarpOp, every_byte,
+    ReduxNumbers, Shuffle, Synchronizes, TensorCopy, WarpOp, every_byte,
 };
 pub(crate) use tensor_memory::{TensorMemoryOp, TensorProduct, TensorSource, TensorTransfer};
 

@@ -1,9 +1,10 @@
 //! Bulk copies of boxes of a tensor: `cp.async.bulk.tensor` and its reductions (PTX ISA, 9.7.9.27).
 
-use super::program::{Address, Area, NONE, Op, TensorCopy, TensorMode};
+use super::program::{Address, Area, NONE, Op, TensorCopy};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
+use crate::tensor_box::CopyMode;
 use gpu_arithmetic::atomic::AtomOp;
 use ptx::ast::{Instruction, Operand};
 
@@ -40,10 +41,7 @@ impl<'a> Lower<'a> {
             (true, _) => return Err(missing()),
         };
         let mode = self.tensor_mode(m, loads.then_some(&mut rest))?;
-        let wanted = dimensions.map(|rank| match mode {
-            TensorMode::Rows => 5,
-            _ => rank,
-        });
+        let wanted = dimensions.map(|rank| mode.coordinates(rank));
         if wanted != Some(coordinates.len()) {
             let have = coordinates.len();
             return Err(Fail::Operand(format!("{have} coordinates")));
@@ -71,19 +69,19 @@ impl<'a> Lower<'a> {
         &mut self,
         m: &Mods<'_>,
         rest: Option<&mut std::slice::Iter<'a, Operand<'a>>>,
-    ) -> Lowered<TensorMode> {
+    ) -> Lowered<CopyMode> {
         let rows = match rest {
             Some(_) => "tile::gather4",
             None => "tile::scatter4",
         };
         if m.has(rows) {
-            return Ok(TensorMode::Rows);
+            return Ok(CopyMode::Rows);
         }
         if m.0.iter().any(|word| word.starts_with("tile::")) {
             return Err(Fail::Unsupported("this mode"));
         }
         let Some(word) = m.0.iter().find(|word| word.starts_with("im2col")) else {
-            return Ok(TensorMode::Tile);
+            return Ok(CopyMode::Tile);
         };
         let offsets = match (*word, rest) {
             ("im2col_no_offs", None) => None,
@@ -96,7 +94,7 @@ impl<'a> Lower<'a> {
             Some(_) => return Err(Fail::Operand("offsets are needed".to_owned())),
         };
         let offsets = offsets.iter().map(|offset| self.source(offset, Kind::R32));
-        Ok(TensorMode::Im2col(offsets.collect::<Lowered<_>>()?))
+        Ok(CopyMode::Im2col(offsets.collect::<Lowered<_>>()?))
     }
 
     /// Returns the address of the map and the rows of the coordinates of `[map, {x, y}]`.

@@ -12,6 +12,7 @@ use super::{
 use crate::exec::regs::{AluFn, Slots};
 use crate::exec::shadow_values::ShadowedAlu;
 use crate::exec::stop::Stop;
+use crate::tensor_box::CopyMode;
 
 /// Load or store.
 #[derive(Debug, Clone, PartialEq)]
@@ -252,21 +253,13 @@ pub(crate) struct Bulk {
     pub(crate) reduce: Option<(AtomOp, AtomType)>,
 }
 
-/// Elements that a copy of a tensor moves; [`CopyMode`](crate::tensor_box::CopyMode) without its values.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum TensorMode {
-    Tile,
-    /// Rows of the offsets, width first.
-    Im2col(Vec<u32>),
-    Rows,
-}
-
 /// `cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TensorCopy {
     /// Address of the tensor map.
     pub(crate) map: Address,
-    pub(crate) mode: TensorMode,
+    /// Its offsets are rows.
+    pub(crate) mode: CopyMode,
     /// Rows of the coordinates, innermost dimension first.
     pub(crate) coordinates: Vec<u32>,
     pub(crate) shared: Address,
