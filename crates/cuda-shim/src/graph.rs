@@ -233,25 +233,28 @@ pub(crate) const AWAITED: u64 = 3;
 /// Performs a copy in its stream, or adds it to the graph that the stream captures. The host waits for it where
 /// CUDA says so ("API synchronization behavior").
 pub(crate) fn submit_copy(copy: Copy) -> Result<(), Code> {
-    let waits = copy.stream == AWAITED;
-    let stream = if waits { 0 } else { copy.stream };
-    let copy = Copy { stream, ..copy };
-    let runs = !is_capturing(stream);
-    submit(stream, Node::Copy(copy))?;
-    match runs && copy.is_awaited(waits) {
-        true => client::join(stream),
-        false => Ok(()),
-    }
+    submit_transfer(copy.stream, |stream, waits| {
+        let awaited = copy.is_awaited(waits);
+        (Node::Copy(Copy { stream, ..copy }), awaited)
+    })
 }
 
 /// Performs a fill in its stream, or adds it to the graph that the stream captures. The host waits as for a copy.
 pub(crate) fn submit_fill(fill: Fill) -> Result<(), Code> {
-    let waits = fill.stream == AWAITED;
-    let stream = if waits { 0 } else { fill.stream };
-    let fill = Fill { stream, ..fill };
+    submit_transfer(fill.stream, |stream, waits| {
+        let awaited = waits && fill.is_awaited();
+        (Node::Fill(Fill { stream, ..fill }), awaited)
+    })
+}
+
+/// Submits the node that `node` makes of its stream and of whether the call waits, and waits where that says so.
+fn submit_transfer(stream: u64, node: impl FnOnce(u64, bool) -> (Node, bool)) -> Result<(), Code> {
+    let waits = stream == AWAITED;
+    let stream = if waits { 0 } else { stream };
     let runs = !is_capturing(stream);
-    submit(stream, Node::Fill(fill))?;
-    match runs && waits && fill.is_awaited() {
+    let (node, awaited) = node(stream, waits);
+    submit(stream, node)?;
+    match runs && awaited {
         true => client::join(stream),
         false => Ok(()),
     }

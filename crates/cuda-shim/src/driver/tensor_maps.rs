@@ -25,20 +25,24 @@ unsafe fn list<T: Copy>(from: *const T, length: usize) -> Result<Vec<T>, Code> {
         .collect())
 }
 
+/// Returns the function that encodes a map.
+fn encoder(pixels: Option<&PixelBox>) -> &'static str {
+    match pixels {
+        None => "cuTensorMapEncodeTiled",
+        Some(_) => "cuTensorMapEncodeIm2col",
+    }
+}
+
 /// Writes a map that keeps the driver's limits.
 ///
 /// # Safety
 /// `to` is null or has room for a map.
 unsafe fn write(to: *mut c_void, map: &TensorMap) -> Result<(), Code> {
-    let name = match map.pixels {
-        None => "cuTensorMapEncodeTiled",
-        Some(_) => "cuTensorMapEncodeIm2col",
-    };
     if to.is_null() || !address_of(to).is_multiple_of(MAP_ALIGNMENT) {
         return Err(errors::INVALID_VALUE);
     }
     if let Err(error) = map.check() {
-        say_once(&format!("{name}: {error}"));
+        say_once(&format!("{}: {error}", encoder(map.pixels.as_ref())));
         return Err(errors::INVALID_VALUE);
     }
     // SAFETY: the caller's promise.
@@ -49,14 +53,55 @@ unsafe fn write(to: *mut c_void, map: &TensorMap) -> Result<(), Code> {
     Ok(())
 }
 
-/// Returns the type of a tensor's elements; a packed type is not supported, and the program is told.
-fn element_of(number: c_uint, name: &str) -> Result<TensorElement, Code> {
-    TensorElement::from_number(number).ok_or_else(|| {
+/// What maps of both kinds have: the arguments of their functions.
+struct Given {
+    element: c_uint,
+    rank: usize,
+    address: *mut c_void,
+    sizes: *const u64,
+    strides: *const u64,
+    steps: *const c_uint,
+    interleave: c_uint,
+    swizzle: c_uint,
+    promotion: c_uint,
+    fill: c_uint,
+}
+
+/// Writes a map with these extents of its box, or prints the limit that it breaks. A packed type is not
+/// supported, and the program is told.
+///
+/// # Safety
+/// `to` is null or has room for a map, and the lists have one entry for each dimension.
+unsafe fn encode(
+    to: *mut c_void,
+    given: &Given,
+    boxes: Vec<u32>,
+    pixels: Option<PixelBox>,
+) -> Result<(), Code> {
+    let element = TensorElement::from_number(given.element).ok_or_else(|| {
+        let name = encoder(pixels.as_ref());
         say_once(&format!(
             "{name}: packed types of 4 and 6 bits are not supported"
         ));
         errors::NOT_SUPPORTED
-    })
+    })?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let map = TensorMap {
+            element,
+            address: address_of(given.address),
+            sizes: list(given.sizes, given.rank)?,
+            strides: list(given.strides, given.rank - 1)?,
+            boxes,
+            steps: list(given.steps, given.rank)?,
+            interleave: given.interleave,
+            swizzle: given.swizzle,
+            promotion: given.promotion,
+            fills_nan: given.fill == 1,
+            pixels,
+        };
+        write(to, &map)
+    }
 }
 
 driver! {
@@ -79,25 +124,11 @@ driver! {
         if rank == 0 || rank > MAX_RANK || fill > 1 {
             return Err(errors::INVALID_VALUE);
         }
-        let element = element_of(element, "cuTensorMapEncodeTiled")?;
-        // SAFETY: the lists have one entry for each dimension, as the program promises.
-        let encoded = unsafe {
-            TensorMap {
-                element,
-                address: address_of(address),
-                sizes: list(sizes, rank)?,
-                strides: list(strides, rank - 1)?,
-                boxes: list(boxes, rank)?,
-                steps: list(steps, rank)?,
-                interleave,
-                swizzle,
-                promotion,
-                fills_nan: fill == 1,
-                pixels: None,
-            }
+        let given = Given {
+            element, rank, address, sizes, strides, steps, interleave, swizzle, promotion, fill,
         };
-        // SAFETY: the map is the program's.
-        unsafe { write(map, &encoded) }
+        // SAFETY: the map is the program's, and the lists have one entry for each dimension, as it promises.
+        unsafe { encode(map, &given, list(boxes, rank)?, None) }
     }
 
     /// Encodes an im2col map of a tensor, or prints the limit that it breaks.
@@ -122,29 +153,14 @@ driver! {
         if !(3..=MAX_RANK).contains(&rank) || fill > 1 {
             return Err(errors::INVALID_VALUE);
         }
-        let element = element_of(element, "cuTensorMapEncodeIm2col")?;
-        // SAFETY: the lists have one entry for each dimension, those of the corners for each spatial one, as
-        // the program promises.
-        let encoded = unsafe {
-            TensorMap {
-                element,
-                address: address_of(address),
-                sizes: list(sizes, rank)?,
-                strides: list(strides, rank - 1)?,
-                boxes: vec![channels, pixels],
-                steps: list(steps, rank)?,
-                interleave,
-                swizzle,
-                promotion,
-                fills_nan: fill == 1,
-                pixels: Some(PixelBox {
-                    lower: list(lower, rank - 2)?,
-                    upper: list(upper, rank - 2)?,
-                }),
-            }
+        let given = Given {
+            element, rank, address, sizes, strides, steps, interleave, swizzle, promotion, fill,
         };
-        // SAFETY: the map is the program's.
-        unsafe { write(map, &encoded) }
+        // SAFETY: as above; the corners have one entry for each spatial dimension.
+        unsafe {
+            let corners = PixelBox { lower: list(lower, rank - 2)?, upper: list(upper, rank - 2)? };
+            encode(map, &given, vec![channels, pixels], Some(corners))
+        }
     }
 
     /// Replaces the address in a map.
