@@ -40,6 +40,7 @@ pub(crate) mod replay;
 pub(crate) mod report;
 mod results;
 pub(crate) mod run;
+mod search_path;
 pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod stop;

@@ -1,6 +1,6 @@
 //! The program: whether it can use the virtual GPU, its environment, its run.
 
-use super::super::{CliError, usage};
+use super::super::{CliError, search_path, usage};
 use super::target::Target;
 use super::{Args, libraries};
 use anyhow::Context as _;
@@ -94,10 +94,8 @@ fn find(name: &OsStr) -> Option<PathBuf> {
     if path.components().count() > 1 || name.to_string_lossy().contains('/') {
         return Some(path).filter(is_program);
     }
-    let folders = std::env::var_os("PATH").filter(|folders| !folders.is_empty());
-    folders
-        .iter()
-        .flat_map(std::env::split_paths)
+    let path = std::env::var_os("PATH");
+    search_path::folders(path.as_deref())
         .map(|folder| folder.join(name))
         .find(is_program)
 }
@@ -238,12 +236,9 @@ pub(super) fn spawn(
     runtime.block_on(wait(command, &program.path))
 }
 
-/// A folder in front of those of a variable. An empty variable names none, while an empty name in a list
-/// is the current folder.
+/// A folder in front of those of a variable.
 fn in_front(folder: PathBuf, before: Option<&OsStr>) -> Result<OsString, JoinPathsError> {
-    let before = before.filter(|before| !before.is_empty());
-    let others = before.into_iter().flat_map(std::env::split_paths);
-    std::env::join_paths(std::iter::once(folder).chain(others))
+    std::env::join_paths(std::iter::once(folder).chain(search_path::folders(before)))
 }
 
 /// The folders of a variable of the environment with another one at their end.

@@ -1,6 +1,6 @@
 //! Nsight Compute: invocation and CSV parser.
 
-use crate::cli::CliError;
+use crate::cli::{CliError, search_path};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -74,8 +74,8 @@ pub(crate) fn find(named: Option<&Path>) -> Option<PathBuf> {
     if let Some(path) = named {
         return path.is_file().then(|| path.to_owned());
     }
-    let path = std::env::var_os("PATH").filter(|path| !path.is_empty());
-    let folders = path.iter().flat_map(std::env::split_paths);
+    let path = std::env::var_os("PATH");
+    let folders = search_path::folders(path.as_deref());
     let toolkit = ["CUDA_PATH", "CUDA_HOME"]
         .into_iter()
         .filter_map(std::env::var_os);

@@ -1,0 +1,11 @@
+//! Folders that a variable of the environment lists.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+/// Iterates over the folders of a list such as `PATH`. An empty list names none, while an empty name in a list is
+/// the current folder.
+pub(super) fn folders(list: Option<&OsStr>) -> impl Iterator<Item = PathBuf> {
+    let list = list.filter(|list| !list.is_empty());
+    list.into_iter().flat_map(std::env::split_paths)
+}
