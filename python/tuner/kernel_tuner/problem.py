@@ -124,13 +124,18 @@ def with_includes(source: str, kernel_source: Any, compiler_options: Sequence[st
 
     def follow(text: str, beside: Sequence[Path]) -> None:
         for name in _INCLUDE.findall(text):
-            file = next((folder / name for folder in [*beside, *folders] if (folder / name).is_file()), None)
+            file = _first_file(name, [*beside, *folders])
             if file is not None and file.resolve() not in texts:
                 texts[file.resolve()] = found = file.read_text(encoding="utf-8", errors="replace")
                 follow(found, [file.parent])
 
     follow(source, [])
     return "\n".join([*texts.values(), source])
+
+
+def _first_file(name: str, folders: Sequence[Path]) -> Optional[Path]:
+    """Returns the file of this name in the first of the folders that has one."""
+    return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
 def _source_folders(kernel_source: Any) -> List[Path]:
@@ -143,7 +148,7 @@ def _source_folders(kernel_source: Any) -> List[Path]:
 def included_files(text: str, kernel_source: Any, compiler_options: Sequence[str]) -> List[Path]:
     """Returns the files that a text includes, as far as they are found."""
     folders = _source_folders(kernel_source) + _include_folders(compiler_options)
-    found = [next((folder / name for folder in folders if (folder / name).is_file()), None) for name in _INCLUDE.findall(text)]
+    found = [_first_file(name, folders) for name in _INCLUDE.findall(text)]
     return [file for file in found if file is not None]
 
 
