@@ -48,6 +48,8 @@ struct BlockBarrier {
     first: usize,
     /// Arrived lanes of each of these warps.
     arrived: Vec<u32>,
+    /// Threads of arrivals that another one of the same lanes followed in the phase.
+    repeated: u32,
     /// Number of participating threads, if an instruction states it.
     threads: Option<u32>,
     phases: u64,
@@ -360,9 +362,17 @@ impl<'a> Block<'a> {
         let own = warp.registers.place.rank * BARRIERS as u32;
         let index = own + (number(&operands.index) & 15);
         let threads = operands.threads.as_ref().map(number);
+        let threads = threads.map(|word| if operands.packed { word >> 16 } else { word });
         let barrier = &mut self.barriers[index as usize];
         barrier.threads = threads.or(barrier.threads);
-        barrier.arrived[w - barrier.first] |= on;
+        let arrived = &mut barrier.arrived[w - barrier.first];
+        // Each execution counts: a warp may start the first phase for itself by `bar.arrive` and then
+        // wait for it with others (PTX ISA, `barrier`).
+        if *arrived & on != 0 {
+            barrier.repeated += count_arrived(*arrived, warp.alive);
+            *arrived = 0;
+        }
+        *arrived |= on;
         if let Some((kind, asked)) = operands.reduction {
             let truth = warp.registers.truth(asked) & on;
             barrier.kind = kind;
@@ -397,12 +407,8 @@ impl<'a> Block<'a> {
         let over = match barrier.threads {
             None => warps().all(|(arrived, alive)| alive & !arrived == 0),
             Some(threads) => {
-                // A fully arrived warp counts as 32 threads, even if it has fewer.
-                let count = warps().map(|(arrived, alive)| match alive & !arrived {
-                    0 if *arrived != 0 => 32,
-                    _ => arrived.count_ones(),
-                });
-                count.sum::<u32>() >= threads
+                let count = warps().map(|(arrived, alive)| count_arrived(*arrived, *alive));
+                barrier.repeated + count.sum::<u32>() >= threads
             }
         };
         if !over {
@@ -417,6 +423,16 @@ impl<'a> Block<'a> {
         barrier.phases += 1;
         barrier.arrived.fill(0);
         (barrier.count, barrier.all, barrier.threads) = (0, true, None);
+        barrier.repeated = 0;
+    }
+}
+
+/// Counts the threads of a warp's arrival as a barrier does: a fully arrived warp as 32, even if it has
+/// fewer.
+fn count_arrived(arrived: u32, alive: u32) -> u32 {
+    match alive & !arrived {
+        0 if arrived != 0 => 32,
+        _ => arrived.count_ones(),
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) struct Barrier {
     pub(super) index: Source,
     /// Number of participating threads; all if absent.
     pub(super) threads: Option<Source>,
+    /// True if the number of threads is the high half of its word.
+    pub(super) packed: bool,
     pub(super) waits: bool,
     /// Reduction of a predicate: 0 counts, 1 is all, 2 is any.
     pub(super) reduction: Option<(u8, Pred)>,

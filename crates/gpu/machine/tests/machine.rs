@@ -237,6 +237,17 @@ fn products_of_scaled_blocks_end_with_the_same_bits_on_both_levels() {
 }
 
 #[test]
+fn a_warp_that_arrives_twice_in_a_phase_of_a_named_barrier_counts_twice() {
+    let ptx = include_str!("machine/turns.90.ptx");
+    let cubin = include_bytes!("machine/turns.90.cubin");
+    let proof = both("h100", ptx, cubin, "turns");
+    let Proof::Same(execution) = proof else {
+        panic!("{proof:?}")
+    };
+    assert!(execution.by_opcode.contains_key("UTMAPF"));
+}
+
+#[test]
 fn products_are_rounded_with_their_sums_as_the_assembler_rounds_them() {
     let ptx = include_str!("machine/contracted.89.ptx");
     let cubin = include_bytes!("machine/contracted.89.cubin");

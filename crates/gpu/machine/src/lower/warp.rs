@@ -293,6 +293,7 @@ fn nothing(i: &Instruction) -> Option<Op> {
             | "PMTRIG"
             | "CCTLT"
             | "UBLKPF"
+            | "UTMAPF"
             | "ACQBULK"
             | "PREEXIT"
             | "DEPBAR.LE"
@@ -344,8 +345,12 @@ fn convergence(i: &Instruction) -> Option<u8> {
 
 fn barrier(i: &Instruction) -> Option<Barrier> {
     let mut numbers = Vec::new();
+    let mut registers = Vec::new();
     let mut asked = None;
     for operand in &i.operands {
+        if let Operand::Register(register) = operand {
+            registers.push(register.index);
+        }
         match operand {
             Operand::Predicate(p) => asked = Some(Pred::predicate(p)),
             _ => numbers.push(Source::from_operand(operand)?),
@@ -364,6 +369,9 @@ fn barrier(i: &Instruction) -> Option<Barrier> {
     Some(Barrier {
         index: *numbers.first()?,
         threads: numbers.get(1).copied(),
+        // The form with a register for both has the barrier in its low half and the threads in its
+        // high half, as ptxas' code before each such instruction shows.
+        packed: matches!(registers[..], [index, threads] if index == threads),
         waits: !i.has("ARV"),
         reduction: reduction.zip(asked),
     })
