@@ -6,7 +6,7 @@ use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;
 use gpu_arithmetic::atomic::apply;
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
-use vgpu::exec::launch::ALL_ARRIVED;
+use vgpu::exec::others::Added;
 
 /// An atomic operation of each lane.
 #[derive(Debug, Clone, Copy)]
@@ -77,15 +77,13 @@ impl Memory<'_> {
         a: &Atomic,
         lane: usize,
         at: u64,
-        [mut b, c]: [u64; 2],
+        [b, c]: [u64; 2],
     ) -> Result<[u32; 2], String> {
         let bytes = if a.ty.bytes() == 8 { 8 } else { 4 };
         let [low, high, ..] = self.load(w, a.at.window, lane, at, bytes)?;
         let old = u64::from(high) << 32 | u64::from(low);
-        // The other blocks of the grid do not run: one arrival counts for all of them.
-        if self.solo_grid_barrier == Some(at) && a.op == AtomOp::Add {
-            b = ALL_ARRIVED.into();
-        }
+        let returns = a.dest.is_some();
+        let Added { value: b, before } = self.others.added(at, (a.op, a.ty), returns, b);
         // Values are read from pairs of registers, whatever the type.
         let cut = if bytes == 8 { u64::MAX } else { 0xffff_ffff };
         let new = apply(a.op, a.ty, old, b & cut, c & cut);
@@ -93,7 +91,7 @@ impl Memory<'_> {
         self.store(w, a.at.window, lane, at, bytes, value)?;
         let back = match a.returns_success {
             true => u64::from(old == b & cut),
-            false => old,
+            false => old.wrapping_add(before),
         };
         Ok([back as u32, (back >> 32) as u32])
     }

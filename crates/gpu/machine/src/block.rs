@@ -14,6 +14,7 @@ use super::program::Program;
 use super::registers::{Banks, Registers, ThreadPosition};
 use super::warp::{State, Warp};
 use super::warpgroup::WARPS;
+use vgpu::exec::others::Others;
 use vgpu::exec::trace::{BlockTrace, Run, SignalKind};
 
 /// Instructions per turn of a path.
@@ -73,7 +74,7 @@ pub(super) struct BlockInputs<'a> {
     /// Barrier layout, as in [`Memory`].
     pub(super) barriers_count_bytes: bool,
     pub(super) has_tensor_memory: bool,
-    pub(super) solo_grid_barrier: Option<u64>,
+    pub(super) others: Others,
 }
 
 /// Execution counts per instruction.

@@ -165,8 +165,10 @@ impl Machine {
             traced: launch.trace,
             barriers_count_bytes: self.image.sm >= 90,
             has_tensor_memory: (100..120).contains(&self.image.sm),
-            solo_grid_barrier: meeting
-                .and_then(|buffer| launch.solo_grid_barrier(memory.address(buffer))),
+            others: launch.others(
+                meeting.map(|buffer| memory.address(buffer)),
+                cluster.unwrap_or([1; 3]).map(u64::from).iter().product(),
+            ),
         };
         let blocks = block_numbers(launch, inputs.cluster);
         let shared =
@@ -446,7 +448,7 @@ fn run_blocks(
             shared: vec![0; stride * ranks],
             stride: stride as u64,
             barriers_count_bytes: inputs.barriers_count_bytes,
-            solo_grid_barrier: inputs.solo_grid_barrier,
+            others: inputs.others,
             journal: Vec::new(),
             last: 0,
             phases: Phases::default(),

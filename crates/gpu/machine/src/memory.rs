@@ -8,6 +8,7 @@ use super::tensor_cells::TensorMemory;
 use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;
 use gpu_arithmetic::layout;
+use vgpu::exec::others::Others;
 use vgpu::memory::GlobalMemory;
 
 /// Start of the shared window of generic addresses.
@@ -123,9 +124,8 @@ pub(super) struct Memory<'a> {
     pub(super) stride: u64,
     /// True if barriers in shared memory also count bytes: from compute capability 9.0 on.
     pub(super) barriers_count_bytes: bool,
-    /// Address of the grid barrier word for a block that runs alone
-    /// ([`vgpu::exec::launch::Launch::solo_grid_barrier`]).
-    pub(super) solo_grid_barrier: Option<u64>,
+    /// The blocks that do not run, for a block that runs alone.
+    pub(super) others: Others,
     pub(super) journal: Vec<Written>,
     /// Allocation of the last access, which is the likeliest for the next one.
     pub(super) last: usize,

@@ -21,6 +21,7 @@ mod estimate;
 mod handed_on;
 mod long;
 mod memory;
+mod queue;
 mod sample;
 mod sectors;
 mod reuse;

@@ -11,6 +11,7 @@ use super::code::{UNITS, executed, has_pairs};
 use super::dependence::find_deciding_buffers;
 use super::handed_on::HandedOn;
 use super::long::{BEGINNING_INSTRUCTIONS, extrapolate_long};
+use super::queue::find_share;
 use super::reuse::{Reuse, survey};
 use sass_machine::{Difference, Machine, MachineError, Proof, SassRun, prove_run};
 use std::collections::BTreeMap;
@@ -151,7 +152,11 @@ pub fn trace(
     // The launch itself reports a grid without blocks as an error.
     let [x, y, _] = template.grid.map(|extent| u64::from(extent.max(1)));
     let state = HandedOn::save(module, memory);
-    let (mut chosen, imbalance) = representative(module, memory, arch, template, &state)?;
+    let (mut chosen, imbalance, turn) = representative(module, memory, arch, template, &state)?;
+    let template = &Launch {
+        turn,
+        ..template.clone()
+    };
     if has_pairs(machine.code()) {
         chosen = first_of_pair(module, template, chosen);
     }
@@ -324,14 +329,14 @@ fn differ(whole: &Launch, words: usize, differences: Vec<Difference>) -> Withhel
     }
 }
 
-/// Selects the block to trace and compares the others with it.
+/// Selects the block to trace and its turn at a queue, and compares the others with it.
 fn representative(
     module: &Module,
     memory: &mut GlobalMemory,
     arch: &Arch,
     template: &Launch,
     state: &HandedOn,
-) -> Result<(u64, Imbalance), LaunchError> {
+) -> Result<(u64, Imbalance, Option<u64>), LaunchError> {
     let [x, y, z] = template.grid.map(u64::from);
     let middle = (x.max(1) - 1) / 2 + x * ((y.max(1) - 1) / 2 + y * ((z.max(1) - 1) / 2));
     let blocks = x * y * z;
@@ -343,11 +348,15 @@ fn representative(
     };
     let slice = module.control_dependence(&template.entry)?;
     if !slice.depends_on_block() || blocks < 2 {
-        return Ok((middle, equal(false)));
+        return Ok((middle, equal(false), None));
     }
     // A block that runs alone does not take the path that it takes among others.
     if slice.depends_on_other_blocks() {
-        return Ok((middle, equal(true)));
+        let share = find_share(module, memory, arch, template, middle, state)?;
+        return Ok(match share {
+            Some((turn, imbalance)) => (middle, imbalance, Some(turn)),
+            None => (middle, equal(true), None),
+        });
     }
     let follow = Follow {
         module,
@@ -357,7 +366,7 @@ fn representative(
     };
     let mut paths = follow.paths(memory, &spread(blocks, middle, MAX_PATHS))?;
     if paths.len() < MIN_EQUAL_PATHS.min(blocks as usize) {
-        return Ok((middle, equal(true)));
+        return Ok((middle, equal(true), None));
     }
     let idle = follow.idle_work(memory, &paths)?;
     if idle.is_some() {
@@ -366,7 +375,8 @@ fn representative(
     }
     let all = paths.len() as f64;
     paths.retain(|(_, work)| idle.is_none_or(|idle| *work > idle));
-    Ok(nearest_to_mean(&paths, all, middle).unwrap_or((middle, equal(true))))
+    let found = nearest_to_mean(&paths, all, middle).unwrap_or((middle, equal(true)));
+    Ok((found.0, found.1, None))
 }
 
 /// Execution of the control flow of some blocks.
@@ -447,7 +457,11 @@ impl Follow<'_> {
 
 /// Chooses the block nearest to the mean of `paths`, and compares it with all `count` blocks of which
 /// those not among the paths do nothing.
-fn nearest_to_mean(paths: &[(u64, f64)], count: f64, middle: u64) -> Option<(u64, Imbalance)> {
+pub(super) fn nearest_to_mean(
+    paths: &[(u64, f64)],
+    count: f64,
+    middle: u64,
+) -> Option<(u64, Imbalance)> {
     let total = paths.iter().map(|(_, work)| work).sum::<f64>();
     let mean = total / paths.len() as f64;
     let most = paths.iter().map(|(_, work)| *work).fold(0.0, f64::max);

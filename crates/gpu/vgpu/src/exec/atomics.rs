@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::access::{CheckedLocation, Touch};
 use super::cta::Cta;
-use super::launch::ALL_ARRIVED;
 use super::order::Publishing;
+use super::others::Added;
 use super::rounding::apply_randomly;
 use super::transfer::{generic, lanes};
 use super::warp::Warp;
@@ -96,11 +96,9 @@ impl Cta<'_> {
                 self.observe(thread, name, publishing);
                 continue;
             }
-            let (mut b, c) = (w.value(a.b, lane), w.value(a.c, lane));
-            // The other blocks of the grid do not run: one arrival counts for all of them.
-            if self.context.solo_grid_barrier == Some(at) && a.op == AtomOp::Add {
-                b = ALL_ARRIVED.into();
-            }
+            let (b, c) = (w.value(a.b, lane), w.value(a.c, lane));
+            let others = self.context.others;
+            let Added { value: b, before } = others.added(at, (a.op, a.ty), a.returns(), b);
             // The coin is drawn once, because the update may be retried.
             let coins = &mut w.regs.coins;
             let toss = coins.is_active().then(|| coins.draw().of_lane(lane));
@@ -115,7 +113,7 @@ impl Cta<'_> {
             // hide a deadlock.
             self.version += u64::from(result(old) != old);
             if a.dest != Data::Nothing {
-                w.set(a.dest, lane, old);
+                w.set(a.dest, lane, old.wrapping_add(before));
             }
         }
     }

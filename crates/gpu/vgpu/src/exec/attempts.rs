@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use super::cluster::Cluster;
 use super::cta::{Context, fresh_state};
 use super::launch::{Depth, Launch, LaunchReport, Schedule};
+use super::others::Others;
 use super::placement::Placement;
 use super::shadow_values::GlobalShadows;
 use super::workers::{blocks_each, run_blocks};
@@ -25,8 +26,8 @@ pub(super) struct Work<'a> {
     pub(super) globals: Vec<u64>,
     /// Address of the workspace of a cooperative launch, or 0.
     pub(super) workspace: u64,
-    /// [`Launch::solo_grid_barrier`].
-    pub(super) solo_grid_barrier: Option<u64>,
+    /// [`Launch::others`].
+    pub(super) others: Others,
 }
 
 /// Execution mode of the blocks in one attempt.
@@ -117,7 +118,7 @@ impl Work<'_> {
             grid: launch.grid,
             block: launch.block,
             workspace: self.workspace,
-            solo_grid_barrier: self.solo_grid_barrier,
+            others: self.others,
             threads: launch.block.iter().product::<u32>() as usize,
             cluster,
             dynamic_shared,

@@ -12,6 +12,7 @@ use super::cluster_barrier::ClusterBarrier;
 use super::flights::Flights;
 use super::launch::{BlockOrder, Checks};
 use super::order::Thread;
+use super::others::Others;
 use super::phases::{FailedPoll, Mbarriers};
 use super::placement::Placement;
 use super::printed::Printed;
@@ -53,8 +54,8 @@ pub(super) struct Context<'a> {
     pub(super) block: [u32; 3],
     /// Address of the workspace that a cooperative grid synchronises on; 0 otherwise.
     pub(super) workspace: u64,
-    /// Address of its word, where one block stands in for all.
-    pub(super) solo_grid_barrier: Option<u64>,
+    /// Those that do not run, where one block runs alone.
+    pub(super) others: Others,
     pub(super) threads: usize,
     /// Clusters of the launch; without them, each block is one.
     pub(super) cluster: Cluster,

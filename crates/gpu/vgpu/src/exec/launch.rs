@@ -164,6 +164,9 @@ pub struct Launch {
     pub plain_numbers: bool,
     /// All blocks are resident at once and may wait for each other (`grid.sync()`).
     pub cooperative: bool,
+    /// Rank of a block that runs alone among all blocks, which each take a number from a counter
+    /// before it takes another ([`super::others`]). `None` if it takes all numbers itself.
+    pub turn: Option<u64>,
     /// Global memory accesses to report, block by block.
     pub watch: Option<Arc<Watch>>,
     /// Random rounding; requires a module from [`Module::load_randomly_rounded`].
@@ -209,6 +212,7 @@ impl Launch {
             clock: 0,
             plain_numbers: false,
             cooperative: false,
+            turn: None,
             watch: None,
             rounding: None,
             shadow_values: false,
@@ -383,13 +387,16 @@ pub fn launch(
     };
     // Shadow memory is not cleared between launches: this number tells their accesses apart.
     memory.launches += 1;
+    let cluster = module
+        .cluster_of(launch)
+        .map_or([1; 3], |shape| shape.map(u64::from));
     let address = workspace.map_or(0, |buffer| memory.address(buffer));
     let work = Work {
         program,
         arch,
         launch,
         workspace: address,
-        solo_grid_barrier: launch.solo_grid_barrier(address),
+        others: launch.others(workspace.map(|_| address), cluster.iter().product()),
         params,
         globals,
     };
@@ -415,19 +422,7 @@ pub fn workspace(memory: &mut GlobalMemory) -> Result<BufferId, MemoryError> {
     Ok(buffer)
 }
 
-/// Increment by the last block that arrives at a grid barrier: the bit by which the others see that
-/// all have arrived (`sync_grids` of cooperative groups).
-pub const ALL_ARRIVED: u32 = 1 << 31;
-
 impl Launch {
-    /// Returns the address of the word that the grid synchronises on, if one block of several runs
-    /// alone: the others then count as arrived, whatever that block adds.
-    pub fn solo_grid_barrier(&self, workspace: u64) -> Option<u64> {
-        let one_of_many = matches!(&self.blocks, BlockSet::List(list) if list.len() == 1)
-            && self.grid.iter().any(|extent| *extent > 1);
-        (self.cooperative && one_of_many).then_some(workspace + 4)
-    }
-
     /// Returns the number of blocks to run.
     pub(super) fn chosen(&self) -> u64 {
         match &self.blocks {

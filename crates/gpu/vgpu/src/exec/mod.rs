@@ -10,6 +10,7 @@
 )]
 
 pub mod launch;
+pub mod others;
 pub mod rounding;
 pub(crate) mod shadow_values;
 pub mod stop;

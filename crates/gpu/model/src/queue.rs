@@ -1,0 +1,68 @@
+//! Work that the blocks of a grid take from a counter, as persistent kernels with a dynamic
+//! scheduler do.
+//!
+//! A block that runs alone takes all of it. Its share shows if each number that it takes counts as
+//! one of each block ([`Launch::turn`]).
+
+use super::blocks::{cluster_blocks, launch_blocks};
+use super::handed_on::HandedOn;
+use super::sample::{Imbalance, nearest_to_mean};
+use vgpu::counters::{Class, Counters};
+use vgpu::exec::launch::{Depth, End, Launch, LaunchError, launch};
+use vgpu::memory::GlobalMemory;
+use vgpu::{Arch, Module};
+
+/// Ranks whose shares are compared.
+const RANKS: u64 = 8;
+/// Ratio of stored bytes from which on a block alone takes the work of others.
+const MORE_WORK: f64 = 1.25;
+
+/// Finds the rank whose share is nearest to the mean; `None` if `block`, running alone, does no
+/// more than with others. Memory is restored.
+///
+/// # Errors
+/// A refused launch.
+pub(super) fn find_share(
+    module: &Module,
+    memory: &mut GlobalMemory,
+    arch: &Arch,
+    template: &Launch,
+    block: u64,
+    state: &HandedOn,
+) -> Result<Option<(u64, Imbalance)>, LaunchError> {
+    let mut follow = |turn, depth, budget| -> Result<(End, Counters), LaunchError> {
+        let mut one = launch_blocks(template, vec![block], budget);
+        (one.turn, one.depth) = (turn, depth);
+        let report = launch(module, memory, arch, &one)?;
+        state.restore(memory);
+        Ok((report.end, report.counters))
+    };
+    let blocks: u64 = template.grid.iter().map(|n| u64::from(*n)).product();
+    let all = blocks / u64::from(cluster_blocks(module, template));
+    let mut shares = Vec::new();
+    let mut taken = 0;
+    for n in 0..RANKS {
+        let rank = all * (2 * n + 1) / (2 * RANKS);
+        let (end, counters) = follow(Some(rank), Depth::Control, template.instruction_budget)?;
+        if end != End::Completed {
+            return Ok(None);
+        }
+        taken = taken.max(counters.class(Class::Atomic));
+        shares.push((rank, counters.warp_instructions.max(1) as f64));
+    }
+    let Some((rank, mut imbalance)) = nearest_to_mean(&shares, RANKS as f64, all / 2) else {
+        return Ok(None);
+    };
+    let (_, share) = follow(Some(rank), Depth::Whole, template.instruction_budget)?;
+    // Twice a share is enough to see more of the work. A block that only waits for others would use
+    // up any number of instructions, without stores.
+    let (_, alone) = follow(None, Depth::Whole, 2 * share.warp_instructions)?;
+    if (alone.global_store_bytes as f64) <= MORE_WORK * share.global_store_bytes as f64 {
+        return Ok(None);
+    }
+    // Who is done takes the next number, so that no block does much more than the others: at most
+    // what one number stands for.
+    let next = imbalance.mean * (1.0 + 1.0 / taken.max(1) as f64);
+    imbalance.most = imbalance.most.min(next);
+    Ok(Some((rank, imbalance)))
+}
