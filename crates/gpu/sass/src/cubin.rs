@@ -7,6 +7,9 @@ use crate::instruction::{Instruction, Unknown};
 use crate::lines;
 use std::collections::BTreeMap;
 
+/// Shared memory that the system reserves in each block from compute capability 9.0 on, bytes.
+const RESERVED_SHARED_BYTES: u64 = 1024;
+
 /// Error for bytes that are not a complete 64-bit ELF file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CubinError;
@@ -171,11 +174,20 @@ fn kernel(elf: &Elf<'_>, index: usize, section: &Section<'_>, name: &str) -> Ker
         functions,
         constants: constants(elf, name),
         info: Info::read(&own, &data(elf, ".nv.info"), symbol.unwrap_or(usize::MAX)),
-        shared: elf
-            .section(&format!(".nv.shared.{name}"))
-            .map_or(0, |section| section.size),
+        shared: static_shared(elf, name),
         relocations: relocations(elf, index, name),
         lines: Vec::new(),
+    }
+}
+
+/// Returns the bytes of shared memory that a kernel declares. From compute capability 9.0 on its section begins
+/// with those that the system reserves, which the limits of a launch do not count.
+fn static_shared(elf: &Elf<'_>, name: &str) -> u64 {
+    let section = elf.section(&format!(".nv.shared.{name}"));
+    let all = section.map_or(0, |section| section.size);
+    match elf.section(".nv.shared.reserved.0") {
+        Some(_) if elf.sm >= 90 => all.saturating_sub(RESERVED_SHARED_BYTES),
+        _ => all,
     }
 }
 

@@ -86,3 +86,12 @@ fn a_cubin_says_what_its_source_says() {
     let global = cubin.globals.iter().find(|global| global.name == "gv");
     assert_eq!(global.unwrap().size, 64);
 }
+
+/// The file's source has a kernel `k` with 40 floats of shared memory, and a kernel `none` without any.
+#[test]
+fn shared_memory_does_not_count_what_the_system_reserves() {
+    let cubin = sass::Cubin::read(include_bytes!("data/shared.sm_90.cubin")).unwrap();
+    assert_eq!(cubin.sm, 90);
+    let declared = ["k", "none"].map(|name| cubin.kernels[name].shared);
+    assert_eq!(declared, [160, 0]);
+}
