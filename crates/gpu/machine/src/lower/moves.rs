@@ -45,7 +45,7 @@ fn from_lanes(i: &Instruction) -> Option<Run> {
     let more = i.has("OR");
     if i.modifiers
         .iter()
-        .any(|m| !matches!(*m, "OR" | "BROADCAST"))
+        .any(|m| !matches!(*m, "OR" | "BROADCAST" | "FILL"))
     {
         return None;
     }
@@ -313,5 +313,21 @@ fn barrier(i: &Instruction) -> Option<Run> {
             }))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uniform_registers_are_spilled_to_registers_and_filled() {
+        let spill = 0x000f_e200_0900_0f00_0000_0033_0006_7c02;
+        let fill = 0x001f_e200_004e_0000_0000_0000_002b_72ca;
+        for (word, text) in [(spill, "MOV.SPILL"), (fill, "R2UR.FILL")] {
+            let instruction = sass::decode(word, 0, 100).unwrap();
+            assert!(instruction.to_string().contains(text));
+            assert!(lower(&instruction).is_some(), "{text}");
+        }
     }
 }
