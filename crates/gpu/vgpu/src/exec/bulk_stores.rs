@@ -10,13 +10,14 @@ use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::Space;
 use crate::hazard::report::Location;
+use crate::hazard::shadow::LastWrite;
 use crate::lower::program::NONE;
 
-/// A word that a bulk copy reads: its last write at issue, and the instruction of the copy.
+/// A word that a bulk copy reads: the last write to each byte at issue, and the instruction of the copy.
 #[derive(Debug, Clone)]
 pub(super) struct BulkSource {
     word: u32,
-    written: Option<(u32, u32, usize)>,
+    written: [Option<LastWrite>; 4],
     pc: u32,
 }
 
@@ -77,7 +78,7 @@ impl Cta<'_> {
     pub(super) fn sources_of(&self, words: &[u32]) -> Vec<BulkSource> {
         let source = |word: &u32| BulkSource {
             word: *word,
-            written: self.shadow.last_write(*word as usize),
+            written: self.shadow.last_writes(*word as usize),
             pc: self.pc,
         };
         words.iter().map(source).collect()
@@ -144,9 +145,12 @@ impl Cta<'_> {
     /// Reports stores to words between a copy that reads them and its end.
     pub(super) fn check_sources(&mut self, thread: usize, readings: Vec<BulkSource>) {
         for r in readings {
-            let now = self.shadow.last_write(r.word as usize);
-            if let Some((_, pc, writer)) = now
-                && now != r.written
+            let now = self.shadow.last_writes(r.word as usize);
+            let mut bytes = now.iter().zip(&r.written);
+            let early = bytes.find_map(|(now, then)| now.filter(|_| now != then));
+            if let Some(LastWrite {
+                pc, thread: writer, ..
+            }) = early
             {
                 let place = Location::new(Space::Shared, r.address());
                 self.written_early(thread, r.pc, (pc, writer), place);

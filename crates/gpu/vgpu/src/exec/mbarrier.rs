@@ -8,6 +8,7 @@ use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::clock::{INIT_AGENT, copy_agent};
 use crate::hazard::report::Location;
+use crate::hazard::shadow::LastWrite;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Address, Area, Data, MbarOp, NONE, Op, Synchronizes};
 
@@ -225,9 +226,9 @@ impl Cta<'_> {
 
     /// Reports an object that an ordinary access has overwritten since its initialisation.
     fn check_overwritten(&mut self, at: u32, thread: usize) {
-        let written = [at / 4, at / 4 + 1].map(|word| self.shadow.last_write(word as usize));
-        let by = written.iter().flatten().find(|(_, pc, _)| {
-            let inst = self.context.program.code.get(*pc as usize);
+        let written = [at / 4, at / 4 + 1].map(|word| self.shadow.last_writes(word as usize));
+        let by = written.as_flattened().iter().flatten().find(|write| {
+            let inst = self.context.program.code.get(write.pc as usize);
             inst.is_some_and(|inst| {
                 matches!(
                     inst.op,
@@ -235,7 +236,7 @@ impl Cta<'_> {
                 )
             })
         });
-        if let Some((_, pc, _)) = by {
+        if let Some(LastWrite { pc, .. }) = by {
             let place = Location::new(Space::Shared, at.into());
             self.hazard(HazardKind::Crashed, thread, place, *pc, || {
                 "an mbarrier whose memory was overwritten after its initialisation".to_owned()

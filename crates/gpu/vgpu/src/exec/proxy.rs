@@ -10,6 +10,7 @@ use super::unchanged::{MAX_LOAD_WORDS, Written};
 use super::warp::Warp;
 use crate::hazard::clock::Seen;
 use crate::hazard::report::Location;
+use crate::hazard::shadow::LastWrite;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Op, ProxyFence};
 
@@ -72,24 +73,36 @@ impl Cta<'_> {
         }
         let reader = self.asynchronous_name(self.pc);
         for word in words {
-            let Some((segment, pc, writer)) = self.shadow.last_write(*word as usize) else {
-                continue;
-            };
-            let writing = self.context.program.code.get(pc as usize);
-            // These write through the asynchronous proxy, too, and need no fence.
-            if writing.is_some_and(|inst| matches!(inst.op, Op::Bulk(_) | Op::Tensor(_))) {
-                continue;
-            }
-            if !self.is_fenced(thread, writer, segment, |fence| fence.shared) {
+            let writes = self.shadow.last_writes(*word as usize);
+            let early = (0..4).find_map(|byte| {
+                // Mostly one store wrote the whole word.
+                let new = byte == 0 || writes[byte] != writes[byte - 1];
+                writes[byte].filter(|write| new && self.is_unfenced(thread, *write))
+            });
+            if let Some(LastWrite { pc, .. }) = early {
                 let place = Location::new(Space::Shared, u64::from(*word) * 4);
+                let writing = self.context.program.code.get(pc as usize);
+                let writer = match writing.map(|inst| &inst.op) {
+                    Some(Op::CpAsync(_)) => "`cp.async`",
+                    _ => "ordinary stores",
+                };
                 self.hazard(HazardKind::Race, thread, place, pc, || {
                     format!(
-                        "{reader} reads shared memory that ordinary stores wrote, without \
+                        "{reader} reads shared memory that {writer} wrote, without \
                          `fence.proxy.async` between them"
                     )
                 });
             }
         }
+    }
+
+    /// Reports whether the asynchronous proxy may not see a write to shared memory at the current point of
+    /// `thread`.
+    fn is_unfenced(&self, thread: usize, write: LastWrite) -> bool {
+        let writing = self.context.program.code.get(write.pc as usize);
+        // These write through the asynchronous proxy, too, and need no fence.
+        !writing.is_some_and(|inst| matches!(inst.op, Op::Bulk(_) | Op::Tensor(_)))
+            && !self.is_fenced(thread, write.thread, write.segment, |fence| fence.shared)
     }
 
     /// Reports global memory that a bulk copy of `thread` reads and that ordinary stores of its block

@@ -69,6 +69,14 @@ pub(crate) struct Access {
     pub(crate) commutes: u8,
 }
 
+/// The last write to a byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LastWrite {
+    pub(crate) segment: u32,
+    pub(crate) pc: u32,
+    pub(crate) thread: usize,
+}
+
 /// The earlier access of a race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Conflict {

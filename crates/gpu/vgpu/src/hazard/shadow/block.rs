@@ -2,7 +2,7 @@
 
 use crate::table::Table;
 
-use super::{Access, Cell, Conflict, Epoch, LISTED, SPLIT, Stamp, VALID};
+use super::{Access, Cell, Conflict, Epoch, LISTED, LastWrite, SPLIT, Stamp, VALID};
 use crate::hazard::clock::Clocks;
 use crate::hazard::history::Lists;
 
@@ -187,27 +187,45 @@ impl BlockShadow {
         if !cell.write.is(LISTED) {
             return cell.after_write(a, clocks);
         }
-        let (segment, pc, thread) = self.last_write(word)?;
-        (!clocks.ordered(a.thread, thread, segment)).then_some(Conflict {
-            pc,
-            thread,
+        let write = self.last_writes(word)[0]?;
+        (!clocks.ordered(a.thread, write.thread, write.segment)).then_some(Conflict {
+            pc: write.pc,
+            thread: write.thread,
             block: None,
             was_write: true,
             in_flight: false,
         })
     }
 
-    /// Returns segment, instruction and thread of the last write to a word, if known.
-    pub(crate) fn last_write(&self, word: usize) -> Option<(u32, u32, usize)> {
-        let mut w = self.cells.get(word)?.write;
-        if w.is(LISTED) {
+    /// Returns the last write to each byte of a word, where one is known.
+    pub(crate) fn last_writes(&self, word: usize) -> [Option<LastWrite>; 4] {
+        let Some(cell) = self.cells.get(word) else {
+            return [None; 4];
+        };
+        let first = word as u64 * 4;
+        if !cell.write.is(SPLIT) {
             // The number does not tell whether the word has the history alone or with three others.
-            let keys = [word as u64 * 4, wide_key(word)];
+            return [self.last_of(cell, &[first, wide_key(word)]); 4];
+        }
+        let Some(bytes) = self.split.get(&(word as u32)) else {
+            return [None; 4];
+        };
+        std::array::from_fn(|byte| self.last_of(&bytes[byte], &[first + byte as u64]))
+    }
+
+    /// Returns the last write of a cell, whose history has one of some keys.
+    fn last_of(&self, cell: &Cell, keys: &[u64]) -> Option<LastWrite> {
+        let mut w = cell.write;
+        if w.is(LISTED) {
             w = keys
                 .iter()
                 .find_map(|key| self.lists.last_write(w.segment, *key))?;
         }
-        (w.is(VALID) && !w.is(SPLIT)).then(|| (w.segment, w.pc, usize::from(w.thread)))
+        w.is(VALID).then(|| LastWrite {
+            segment: w.segment,
+            pc: w.pc,
+            thread: usize::from(w.thread),
+        })
     }
 
     /// Makes a thread's write of a word one of an agent: see [`Cell::give_to_agent`].

@@ -163,7 +163,7 @@ proptest! {
                 _ => {}
             }
             for word in 0..WORDS {
-                prop_assert_eq!(wide.last_write(word), narrow.last_write(word));
+                prop_assert_eq!(wide.last_writes(word), narrow.last_writes(word));
             }
         }
     }
