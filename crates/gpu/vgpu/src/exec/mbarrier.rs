@@ -34,18 +34,7 @@ impl Cta<'_> {
             for lane in lanes(mask) {
                 self.mbarrier_lane(w, first as u32, op, lane);
             }
-            if let MbarOp::Wait { dest, .. } = op {
-                // In a random schedule the drawn turn lengths are kept.
-                let in_vain = w.regs.preds[*dest as usize] & mask == 0;
-                self.polled = in_vain && self.context.seed.is_none();
-                let polled = self.polled;
-                let m = self.mbarriers.get_mut(first as u32).filter(|_| polled);
-                self.failed_poll = m.map(|m| FailedPoll {
-                    mbarrier: first as u32,
-                    phase: m.phase,
-                    pc: self.pc,
-                });
-            }
+            self.note_poll(w, Some(first as u32), op, mask);
             self.deliver_after_poll(w, first as u32, op, mask);
             return;
         }
@@ -68,10 +57,30 @@ impl Cta<'_> {
             }
             self.mbarrier_lane(w, address as u32, op, lane);
         }
+        let same = lanes(mask).all(|lane| place(w, lane) == first);
+        self.note_poll(w, same.then_some(first as u32), op, mask);
         for lane in lanes(mask) {
             let address = place(w, lane) as u32;
             self.deliver_after_poll(w, address, op, 1 << lane);
         }
+    }
+
+    /// Ends the turn of a warp that waits in vain, so that others reach the object in the meantime. `at`: the
+    /// object, where all lanes wait for the same.
+    fn note_poll(&mut self, w: &Warp, at: Option<u32>, op: &MbarOp, mask: u32) {
+        let MbarOp::Wait { dest, .. } = op else {
+            return;
+        };
+        // In a random schedule the drawn turn lengths are kept.
+        let in_vain = w.regs.preds[*dest as usize] & mask == 0;
+        self.polled = in_vain && self.context.seed.is_none();
+        let polled = self.polled;
+        let m = at.and_then(|at| self.mbarriers.get_mut(at).filter(|_| polled));
+        self.failed_poll = m.zip(at).map(|(m, at)| FailedPoll {
+            mbarrier: at,
+            phase: m.phase,
+            pc: self.pc,
+        });
     }
 
     fn mbarrier_lane(&mut self, w: &mut Warp, at: u32, op: &MbarOp, lane: usize) {
