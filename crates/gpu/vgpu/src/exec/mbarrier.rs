@@ -28,6 +28,7 @@ impl Cta<'_> {
         // The lanes of a warp mostly name the same object.
         let first = place(w, mask.trailing_zeros() as usize & 31);
         if !init
+            && !self.leaves_block(w, first)
             && lanes(mask).all(|lane| place(w, lane) == first)
             && self.touch_atomic_row(w, first, mask)
         {
@@ -383,27 +384,6 @@ impl Cta<'_> {
         });
     }
 
-    /// Reports copies into a block by others for which it did not wait before its exit.
-    pub(super) fn check_copies_at_exit(&mut self) {
-        let mut late = Vec::new();
-        for (at, m) in std::mem::take(&mut self.mbarriers).0 {
-            let flights = m.in_flight.iter().filter(|f| !self.has_arrived(at, f));
-            late.extend(flights.filter_map(|f| Some((at, f.thread, f.foreign?))));
-        }
-        for (at, thread, pc) in late {
-            let rank = self.context.cluster.rank_of_address(at.into());
-            let (exit, block) = (self.exit_of(rank), self.block_name(rank));
-            self.pc = pc;
-            let place = Location::new(Space::Shared, at.into());
-            self.hazard(HazardKind::Race, thread, place, exit, || {
-                format!(
-                    "an asynchronous copy into shared memory of {block}, which exits without a wait \
-                     for it"
-                )
-            });
-        }
-    }
-
     /// Delivers copies after lanes have polled in vain: all lanes of an instruction get one answer.
     fn deliver_after_poll(&mut self, w: &Warp, at: u32, op: &MbarOp, mask: u32) {
         if let MbarOp::Wait { dest, .. } = op
@@ -491,6 +471,7 @@ impl Cta<'_> {
         let Some(m) = self.mbarriers.get_mut(at) else {
             return false;
         };
+        m.observed = phase;
         let clock = match acquire {
             Synchronizes::Nothing => None,
             Synchronizes::Block if several => m.own[1].clone(),

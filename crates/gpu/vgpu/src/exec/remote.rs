@@ -3,7 +3,10 @@
 //!
 //! A block exits with its last thread. An access therefore is safe if it happens before the exit of
 //! some thread of that block, or if a thread of it has waited for a phase of the barrier of the
-//! cluster at which the accessing thread arrived afterwards.
+//! cluster at which the accessing thread arrived afterwards. An arrival at an `mbarrier` is also safe if
+//! a thread of that block has waited for its phase, in whatever order that puts other accesses.
+
+use std::collections::BTreeMap;
 
 use super::access::Touch;
 use super::cta::Cta;
@@ -12,7 +15,7 @@ use super::warp::Warp;
 use crate::hazard::clock::Clock;
 use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::NONE;
+use crate::lower::program::{MbarOp, NONE, Op};
 
 /// The last access of a thread to the shared memory of another block.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,6 +26,14 @@ struct Remote {
     arrivals: u32,
     pc: u32,
     address: u32,
+}
+
+/// An arrival at an `mbarrier` of another block.
+#[derive(Debug, Clone, Copy)]
+struct Signal {
+    access: Remote,
+    /// The phase that it is in.
+    phase: u64,
 }
 
 /// Exits of the threads of a block.
@@ -41,6 +52,8 @@ struct Exits {
 pub(super) struct Remotes {
     /// By thread and block; made at the first access.
     last: Vec<Remote>,
+    /// By thread and object: the last arrival.
+    signals: BTreeMap<(usize, u32), Signal>,
     /// By block.
     exits: Vec<Exits>,
     /// Blocks of which a thread has waited for the cluster.
@@ -53,6 +66,7 @@ impl Remotes {
         let others = if blocks > 1 { blocks } else { 0 };
         Remotes {
             last: Vec::new(),
+            signals: BTreeMap::new(),
             exits: vec![Exits::default(); others],
             started: vec![false; others],
         }
@@ -117,6 +131,18 @@ impl Cta<'_> {
             pc: self.pc,
             address: at as u32,
         };
+        let inst = self.context.program.code.get(self.pc as usize);
+        if let Some(Op::Mbar(_, op)) = inst.map(|inst| &inst.op)
+            && matches!(**op, MbarOp::Arrive { .. })
+        {
+            let phase = self.mbarriers.get_mut(last.address).map_or(0, |m| m.phase);
+            let signal = Signal {
+                access: last,
+                phase,
+            };
+            self.remotes.signals.insert((thread, last.address), signal);
+            return true;
+        }
         if let Some(place) = self.remotes.last.get_mut(thread * cluster.blocks + rank)
             && (place.segment, place.arrivals) != (last.segment, last.arrivals)
         {
@@ -150,10 +176,10 @@ impl Cta<'_> {
         if blocks == 1 || !self.context.checks.races {
             return;
         }
-        self.check_copies_at_exit();
-        let all = std::mem::take(&mut self.remotes.last);
-        for (number, remote) in all.iter().enumerate().filter(|(_, r)| r.segment > 0) {
-            let (thread, rank) = (number / blocks, number % blocks);
+        let last = std::mem::take(&mut self.remotes.last);
+        let last = last.into_iter().enumerate().filter(|(_, r)| r.segment > 0);
+        let last = last.map(|(number, remote)| (number / blocks, number % blocks, remote));
+        for (thread, rank, remote) in last.chain(self.unobserved_signals()) {
             let Some(exits) = self.remotes.exits.get(rank) else {
                 continue;
             };
@@ -169,6 +195,42 @@ impl Cta<'_> {
                 format!(
                     "an access to shared memory of {block}, which may have exited before: the threads \
                      of the cluster must meet at its barrier after the access"
+                )
+            });
+        }
+        self.check_copies_at_exit();
+    }
+
+    /// Returns the arrivals at objects of other blocks whose phase those did not wait for: thread, block and
+    /// access.
+    fn unobserved_signals(&mut self) -> Vec<(usize, usize, Remote)> {
+        let mut unobserved = Vec::new();
+        for ((thread, at), signal) in std::mem::take(&mut self.remotes.signals) {
+            let object = self.mbarriers.get_mut(at);
+            if object.is_none_or(|m| m.observed <= signal.phase) {
+                let rank = self.context.cluster.rank_of_address(at.into());
+                unobserved.push((thread, rank, signal.access));
+            }
+        }
+        unobserved
+    }
+
+    /// Reports copies into a block by others for which it did not wait before its exit.
+    pub(super) fn check_copies_at_exit(&mut self) {
+        let mut late = Vec::new();
+        for (at, m) in std::mem::take(&mut self.mbarriers).0 {
+            let flights = m.in_flight.iter().filter(|f| !self.has_arrived(at, f));
+            late.extend(flights.filter_map(|f| Some((at, f.thread, f.foreign?))));
+        }
+        for (at, thread, pc) in late {
+            let rank = self.context.cluster.rank_of_address(at.into());
+            let (exit, block) = (self.exit_of(rank), self.block_name(rank));
+            self.pc = pc;
+            let place = Location::new(Space::Shared, at.into());
+            self.hazard(HazardKind::Race, thread, place, exit, || {
+                format!(
+                    "an asynchronous copy into shared memory of {block}, which exits without a wait \
+                     for it"
                 )
             });
         }
