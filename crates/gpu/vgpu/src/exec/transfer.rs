@@ -34,8 +34,9 @@ impl Warp {
             Data::Nothing => self.base_of(a),
         };
         let at = base.wrapping_add(a.offset as u64);
-        // Shared addresses have 32 bits: a negative index wraps to a large offset.
-        if matches!(a.area, Area::Shared | Area::Cluster) && at < SHARED_WINDOW {
+        // Shared addresses have 32 bits, to which those of wider registers are truncated (PTX ISA, "Addresses as
+        // Operands"): a negative index wraps to a large offset, and a generic address is one in the window.
+        if matches!(a.area, Area::Shared | Area::Cluster) {
             self.placed(a, at & 0xffff_ffff)
         } else {
             self.placed(a, at)
