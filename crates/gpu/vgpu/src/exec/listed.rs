@@ -1,5 +1,8 @@
 //! Hazards of a launch as the caller sees them.
 
+use std::collections::HashSet;
+use std::hash::Hash;
+
 use super::cta::Context;
 use crate::hazard::report::{Collector, Occurrence};
 use crate::hazard::shadow::Conflict;
@@ -34,6 +37,37 @@ pub(super) fn list(context: &Context<'_>, found: Collector) -> Vec<Hazard> {
         }
     })
     .collect()
+}
+
+/// Keeps so many hazards. Those of different lines come first: unrolled code has many pairs of instructions of the
+/// same two lines, which would leave no room for others.
+pub(super) fn limit(hazards: &mut Vec<Hazard>, most: usize) {
+    let places = hazards.iter().map(|hazard| {
+        let text = hazard.source.is_none().then(|| hazard.detail.clone());
+        (
+            hazard.kind,
+            hazard.source.clone(),
+            hazard.other.clone(),
+            text,
+        )
+    });
+    let mut kept = varied(places, most).into_iter();
+    hazards.retain(|_| kept.next() == Some(true));
+}
+
+/// Tells which elements to keep if there is room for `most`: the first of each value before further ones.
+fn varied<T: Eq + Hash>(values: impl Iterator<Item = T>, most: usize) -> Vec<bool> {
+    let mut seen = HashSet::new();
+    let is_first: Vec<bool> = values.map(|value| seen.insert(value)).collect();
+    let firsts = seen.len().min(most);
+    let mut room = [most - firsts, firsts];
+    let keep = is_first.into_iter().map(|first| {
+        let left = &mut room[usize::from(first)];
+        let keep = *left > 0;
+        *left = left.saturating_sub(1);
+        keep
+    });
+    keep.collect()
 }
 
 fn source(program: &Program, pc: u32) -> Option<SourceLine> {
@@ -110,5 +144,24 @@ impl Context<'_> {
             bytes: inst.and_then(|i| access(i, found.space)).map(|a| a.bytes),
             ptx_line: inst.map_or(0, |i| i.line),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::varied;
+
+    fn kept(values: &str, most: usize) -> String {
+        let keep = varied(values.chars(), most).into_iter();
+        let kept = values.chars().zip(keep).filter(|(_, keep)| *keep);
+        kept.map(|(value, _)| value).collect()
+    }
+
+    #[test]
+    fn one_of_each_place_is_kept_before_more_of_the_same() {
+        assert_eq!(kept("aaaabaac", 4), "aabc");
+        assert_eq!(kept("aaaabaac", 2), "ab");
+        assert_eq!(kept("aabb", 4), "aabb");
+        assert_eq!(kept("aaab", 0), "");
     }
 }

@@ -8,7 +8,7 @@ use super::block::{Block, Progress};
 use super::cluster::Units;
 use super::cta::{Context, SpareBuffers};
 use super::launch::{BlockOrder, End, Launch, LaunchReport};
-use super::listed::list;
+use super::listed::{limit, list};
 use super::printed::Output;
 use super::stop::{Assertion, Halt, Stop};
 use super::trace::BlockTrace;
@@ -395,11 +395,11 @@ fn report(context: &Context<'_>, launch: &Launch, mut total: Total) -> LaunchRep
     total.cut_assertions();
     let (output, output_dropped) = total.printed.join();
     let mut hazards = list(context, total.found);
-    // Truncated after sorting by kind and instruction: which ones are kept depends on no order of
+    // Shortened after sorting by kind and instruction: which ones are kept depends on no order of
     // blocks.
-    hazards.truncate(launch.checks.max_hazards);
+    limit(&mut hazards, launch.checks.max_hazards);
     let mut warnings = list(context, total.warned);
-    warnings.truncate(launch.checks.max_hazards);
+    limit(&mut warnings, launch.checks.max_hazards);
     let mut traces = total.traces;
     // Workers finish in any order.
     traces.sort_unstable_by_key(|trace| trace.block);
