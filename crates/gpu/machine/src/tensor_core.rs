@@ -104,6 +104,8 @@ pub(super) enum TensorCoreOp {
     RequestBlock {
         at: u8,
         barrier: u8,
+        /// All blocks of the cluster have the answer.
+        everywhere: bool,
     },
 }
 
@@ -189,10 +191,18 @@ impl Memory<'_> {
                     self.progress(barrier, 1, 0)?;
                 }
             }
-            TensorCoreOp::RequestBlock { at, barrier } => {
+            TensorCoreOp::RequestBlock {
+                at,
+                barrier,
+                everywhere,
+            } => {
                 let [at, barrier] = [at, barrier].map(|register| uniform(w, *register).into());
-                self.store_shared(at, 16, [0; 4])?;
-                self.complete_bytes(w, barrier, 16)?;
+                let count = (self.shared.len() as u64).checked_div(self.stride);
+                let blocks = everywhere.then_some((1 << count.unwrap_or(1)) - 1);
+                for (at, barrier) in self.receivers(at, barrier, blocks) {
+                    self.store_shared(at, 16, [0; 4])?;
+                    self.complete_bytes(w, barrier, 16)?;
+                }
             }
         }
         Ok(())

@@ -15,11 +15,12 @@ pub(super) fn lower(i: &Instruction) -> Option<Op> {
         "UTCCP" => copy(i)?,
         "UTCHMMA" | "UTCIMMA" | "UTCQMMA" | "UTCOMMA" => TensorCoreOp::Product(product(i)?),
         "UTCBAR" => commit(i)?,
-        "UGETNEXTWORKID" if i.has("SELFCAST") => {
+        "UGETNEXTWORKID" if i.has("SELFCAST") || i.has("BROADCAST") => {
             let places = addresses(i);
             TensorCoreOp::RequestBlock {
                 at: places.first()?.uniform?.index,
                 barrier: places.get(1)?.uniform?.index,
+                everywhere: i.has("BROADCAST"),
             }
         }
         // Returns threads to a pool, for allocations of other blocks.

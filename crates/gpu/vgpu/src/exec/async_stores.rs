@@ -84,12 +84,13 @@ impl Cta<'_> {
 
     /// Executes `st.async` and `red.async`.
     pub(super) fn async_store(&mut self, w: &mut Warp, s: &AsyncStore, mask: u32) {
+        let blocks = self.context.cluster.blocks;
         for lane in lanes(mask) {
             let thread = w.index * 32 + lane;
             let target = CopyTarget {
                 to: w.address(&s.to, lane) as u32,
                 barrier: w.address(&s.mbarrier, lane) as u32,
-                multicast: None,
+                multicast: s.everywhere.then_some((1 << blocks) - 1),
                 pair: false,
             };
             for (to, at) in self.copy_targets(thread, target) {

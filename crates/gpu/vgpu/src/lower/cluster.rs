@@ -111,6 +111,7 @@ impl<'a> Lower<'a> {
             width,
             data,
             reduce,
+            everywhere: false,
         };
         self.push(Op::AsyncStore(Box::new(store)), Class::Shared);
         Ok(())

@@ -18,9 +18,6 @@ impl<'a> Lower<'a> {
             return Err(Fail::Operand("two operands are needed".to_owned()));
         };
         match () {
-            () if m.has("multicast::cluster::all") => {
-                return Err(Fail::Unsupported("with multicast"));
-            }
             () if m.has("try_cancel") => {
                 self.program.partial_sync = true;
                 // The answer has 16 bytes, whose lowest bit says that a block was taken over.
@@ -31,6 +28,7 @@ impl<'a> Lower<'a> {
                     width: 8,
                     data: vec![zero; 2],
                     reduce: None,
+                    everywhere: m.has("multicast::cluster::all"),
                 };
                 self.push(Op::AsyncStore(Box::new(answer)), Class::Shared);
             }

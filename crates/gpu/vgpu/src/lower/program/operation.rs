@@ -236,6 +236,8 @@ pub(crate) struct AsyncStore {
     pub(crate) data: Vec<Data>,
     /// `red.async`: the operation and its type.
     pub(crate) reduce: Option<(AtomOp, AtomType)>,
+    /// All blocks of the cluster receive it at the same places.
+    pub(crate) everywhere: bool,
 }
 
 /// `cp.async.bulk` and `cp.reduce.async.bulk` between shared and global memory, or from the own
