@@ -226,7 +226,7 @@ impl Cta<'_> {
             let written = u32::from(*state) & mask == mask;
             if t.write {
                 *state |= mask as u8;
-                if !self.flights.is_empty() && self.context.checks.races {
+                if self.have_products_read() && self.context.checks.races {
                     self.check_product_reads(thread, word);
                 }
             }

@@ -99,11 +99,12 @@ impl Cta<'_> {
             b.arrivals[thread] += 1;
             b.arrived_at[thread] = pc;
             // A relaxed arrival publishes only fenced `mbarrier.init` (PTX ISA,
-            // `fence.mbarrier_init`).
+            // `fence.mbarrier_init`), and that it was executed.
             if release {
                 self.clocks.release_to(thread, &mut b.current);
             } else {
                 self.clocks.release_inits_to(thread, &mut b.current);
+                self.clocks.release_execution_to(thread, &mut b.current);
             }
             b.pending = b.pending.saturating_sub(1);
         }
@@ -172,6 +173,11 @@ impl Cta<'_> {
     /// Records the exit of threads, which count as arrived. Called after `live` was reduced.
     pub(super) fn leave_cluster_barrier(&mut self, w: &Warp, mask: u32) {
         let b = &mut self.cluster_barrier;
+        for lane in lanes(mask) {
+            // The barrier waits for threads that have not exited: it ends after the exit.
+            self.clocks
+                .release_execution_to(w.index * 32 + lane, &mut b.current);
+        }
         if b.arrivals.is_empty() {
             b.pending = b.pending.saturating_sub(mask.count_ones() as usize);
             return;

@@ -22,6 +22,7 @@ use super::rounding::Rounding;
 use super::shadow_values::ShadowWord;
 use super::stop::{Assertion, Halt, Stop};
 use super::tensor_memory::TensorMemory;
+use super::tensor_reads::TensorReads;
 use super::trace::BlockTrace;
 use super::undefined_words::{DeferredReads, UndefinedRead};
 use super::warp::{Warp, filled};
@@ -279,6 +280,7 @@ pub(super) struct Cta<'a> {
     pub(super) flights: Flights,
     /// Tensor memory of each block, if the program uses it.
     pub(super) tensor: Vec<TensorMemory>,
+    pub(super) tensor_reads: TensorReads,
     /// Changes of the warps' registers; empty before the first.
     pub(super) registers: Vec<WarpRegisters>,
     /// Synchronisation variables in shared memory.
@@ -347,6 +349,11 @@ impl<'a> Cta<'a> {
         let mut threads = spare.threads;
         threads.iter_mut().for_each(Thread::reset);
         threads.resize_with(slots, Thread::default);
+        // The marks of the previous block are in the shadow still: starting later makes them ordered.
+        let mut clocks = Clocks::new(slots, exact_readers, spare.time + 1);
+        if context.program.tensor_memory {
+            clocks.keep_execution();
+        }
         Cta {
             context,
             block,
@@ -355,9 +362,7 @@ impl<'a> Cta<'a> {
             shared_state,
             shadow,
             lists: Lists::default(),
-            // The marks of the previous block are in the shadow still: starting later makes them
-            // ordered.
-            clocks: Clocks::new(slots, exact_readers, spare.time + 1),
+            clocks,
             threads,
             barriers: vec![Barrier::default(); BARRIERS * blocks],
             cluster_barrier: ClusterBarrier::new(context),
@@ -367,6 +372,7 @@ impl<'a> Cta<'a> {
             tensor: (0..tensor_blocks)
                 .map(|_| TensorMemory::default())
                 .collect(),
+            tensor_reads: TensorReads::default(),
             registers: Vec::new(),
             variables: Table::default(),
             counters: Counters {

@@ -187,6 +187,8 @@ impl Cta<'_> {
                 self.clocks.release_to(thread, &mut m.own[0]);
             }
             self.clocks.release_to(thread, &mut m.current);
+        } else {
+            self.clocks.release_execution_to(thread, &mut m.current);
         }
         if arrival.drop {
             m.expected = m.expected.saturating_sub(arrival.count);
@@ -477,6 +479,7 @@ impl Cta<'_> {
             Synchronizes::Block if several => m.own[1].clone(),
             _ => m.finished.clone(),
         };
+        let executed = m.finished.clone();
         for flight in landed {
             for range in &flight.ranges {
                 self.check_range(flight.thread, range);
@@ -485,6 +488,9 @@ impl Cta<'_> {
         }
         if let Some(clock) = clock.filter(|_| races) {
             self.clocks.acquire(thread, &clock);
+        }
+        if let Some(executed) = executed.filter(|_| races) {
+            self.clocks.acquire_execution(thread, &executed);
         }
         true
     }

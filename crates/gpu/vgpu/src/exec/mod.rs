@@ -64,6 +64,7 @@ mod tensor;
 mod tensor_memory;
 mod tensor_core;
 mod tensor_operands;
+mod tensor_reads;
 mod sampling;
 mod texture;
 mod surface;

@@ -5,7 +5,6 @@
 //! at an `mbarrier`, which happens when a thread polls it.
 
 use super::access::Touch;
-use super::bulk_stores::BulkSource;
 use super::cta::Cta;
 use super::phases::{Delivery, Flight};
 use super::stop::{Halt, Stop};
@@ -25,8 +24,6 @@ pub(super) struct Issued {
     count: u32,
     /// Cells that they write.
     regions: Vec<Region>,
-    /// Words of shared memory that those since the last commit read.
-    pub(super) sources: Vec<BulkSource>,
     /// By agent: the last segment at which it got some of them.
     events: Vec<(usize, u32)>,
     /// By block: the number up to which it has waited for them.
@@ -46,7 +43,6 @@ impl Issued {
     pub(super) fn clear(&mut self) {
         self.count = 0;
         self.regions.clear();
-        self.sources.clear();
         self.events.clear();
         self.awaited.clear();
     }
@@ -198,6 +194,7 @@ impl Cta<'_> {
         let [write, read] = [touch, Touch::read(0, 4)].map(|touch| self.access_of(thread, &touch));
         let own = thread as u32 + 1;
         let mut findings = CellFindings::default();
+        self.clocks.judge_execution(true);
         for (lane, column) in cells {
             let (at, word) = (cell(lane, column), self.tensor_word(rank, lane, column));
             let memory = &mut self.tensor[rank];
@@ -222,6 +219,7 @@ impl Cta<'_> {
             };
             findings.add((lane, column), conflict);
         }
+        self.clocks.judge_execution(false);
         self.report_cells(thread, true, &findings);
         self.version += 1;
     }
@@ -288,18 +286,11 @@ impl Cta<'_> {
                     addresses.collect()
                 }
             };
-            let issued = &mut self.threads[thread].issued;
-            let (number, mut sources) = (issued.count, std::mem::take(&mut issued.sources));
-            let several = targets.len() > 1;
+            let number = self.threads[thread].issued.count;
+            self.tensor_reads.commit(thread, number);
             for at in targets {
-                // Each block waits at its own object before it overwrites what the products read there.
-                let rank = cluster.rank_of_address(at);
-                let is_own = |source: &mut BulkSource| {
-                    !several || cluster.rank_of_address(source.address()) == rank
-                };
                 let done = Delivery {
                     thread,
-                    sources: sources.extract_if(.., is_own).collect(),
                     commits: Some(number),
                     ..Delivery::default()
                 };
@@ -337,6 +328,7 @@ impl Cta<'_> {
         number: u32,
         event: (usize, u32),
     ) -> Vec<(usize, u32)> {
+        self.tensor_reads.wait(thread, number, event);
         let own = thread as u32 + 1;
         let regions = self.threads[thread].issued.regions.clone();
         for region in regions {

@@ -267,11 +267,13 @@ impl Cta<'_> {
         }
         let access = self.access_of(thread, &touch);
         let mut findings = CellFindings::default();
+        self.clocks.judge_execution(true);
         for (lane, column) in region.cells() {
             let word = self.tensor_word(region.rank, lane, column);
             let conflict = self.shadow.access(word, 15, &access, &self.clocks);
             findings.add((lane, column), conflict);
         }
+        self.clocks.judge_execution(false);
         self.report_cells(thread, touch.write, &findings);
     }
 

@@ -59,12 +59,7 @@ impl Cta<'_> {
         for first in firsts {
             self.check_product_source(thread, *first);
         }
-        let words: Vec<u32> = firsts
-            .iter()
-            .flat_map(|first| (*first..first + 4).map(|word| word as u32))
-            .collect();
-        let sources = self.sources_of(&words);
-        self.threads[thread].issued.sources.extend(sources);
+        self.tensor_reads.mark(thread, self.pc, firsts);
     }
 
     /// Reads one step of the rows of A in the tensor memory of a block.
@@ -93,6 +88,7 @@ impl Cta<'_> {
         let access = self.access_of(issue.thread, &Touch::read(0, 4));
         let own = issue.thread as u32 + 1;
         let mut findings = CellFindings::default();
+        self.clocks.judge_execution(true);
         for (lane, column) in cells {
             let at = cell(lane, column);
             let memory = &self.tensor[rank];
@@ -107,6 +103,7 @@ impl Cta<'_> {
                 findings.add((lane, column), conflict);
             }
         }
+        self.clocks.judge_execution(false);
         self.report_cells(issue.thread, false, &findings);
     }
 

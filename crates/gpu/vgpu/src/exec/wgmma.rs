@@ -402,9 +402,20 @@ impl Cta<'_> {
         }
     }
 
+    /// Reports whether products have read shared memory.
+    #[inline]
+    pub(super) fn have_products_read(&self) -> bool {
+        !self.flights.is_empty() || !self.tensor_reads.is_empty()
+    }
+
     /// Reports a store to shared memory that a product still reads.
     pub(super) fn check_product_reads(&mut self, thread: usize, word: usize) {
-        let Some((pc, reader)) = self.flights.unfinished(word, thread, &self.clocks) else {
+        let warp_group = self.flights.unfinished(word, thread, &self.clocks);
+        // Who has seen the end of a product comes after its reads, whatever else that orders.
+        self.clocks.judge_execution(true);
+        let tensor_core = self.tensor_reads.unfinished(word, thread, &self.clocks);
+        self.clocks.judge_execution(false);
+        let Some((pc, reader)) = warp_group.or(tensor_core) else {
             return;
         };
         let conflict = Conflict {

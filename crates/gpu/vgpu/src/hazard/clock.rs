@@ -39,6 +39,8 @@ pub(crate) struct Clocks {
     know: Vec<Option<Clock>>,
     /// By agent: the segment below which all threads have seen everything.
     agent_floor: [u32; AGENTS],
+    /// The same of the order of execution.
+    agent_executed: [u32; AGENTS],
     /// Releases of other blocks that each thread acquired.
     pub(crate) foreign: Vec<Option<Arc<Vec<Acquired>>>>,
     /// Some `know` or `foreign` is set.
@@ -47,6 +49,10 @@ pub(crate) struct Clocks {
     pub(crate) exact_readers: bool,
     /// The segment that the last release began, and the last that it covers.
     released: Option<(u32, u32)>,
+    /// Vector clocks have the order of execution behind that of memory, with as many entries.
+    keeps_execution: bool,
+    /// Accesses are judged by the order of execution.
+    judges_execution: bool,
 }
 
 /// Snapshot of the accesses that happen before a point of a thread.
@@ -108,11 +114,24 @@ impl Clocks {
             segment: vec![start; threads],
             know: vec![None; threads],
             agent_floor: [start; AGENTS],
+            agent_executed: [start; AGENTS],
             foreign: vec![None; threads],
             partial: false,
             exact_readers,
             released: None,
+            keeps_execution: false,
+            judges_execution: false,
         }
+    }
+
+    /// Keeps the order of execution beside that of memory. Relaxed synchronisation adds to it, too.
+    pub(crate) fn keep_execution(&mut self) {
+        self.keeps_execution = true;
+    }
+
+    /// Judges the following accesses by the order of execution, or by that of memory again.
+    pub(crate) fn judge_execution(&mut self, on: bool) {
+        self.judges_execution = on && self.keeps_execution;
     }
 
     /// Reports whether an access of `thread` at `segment` happens before the current point of
@@ -131,14 +150,19 @@ impl Clocks {
         }
         // The flag spares the common kernels, which only have full barriers, a load per access.
         self.partial
-            && self.know[observer]
-                .as_ref()
-                .is_some_and(|k| segment < k[thread])
+            && self.know[observer].as_ref().is_some_and(|k| {
+                segment < k[thread]
+                    || self.judges_execution && segment < k[self.threads + AGENTS + thread]
+            })
     }
 
     /// Reports whether all threads have seen the writes of an agent, numbered behind the threads.
     pub(crate) fn agent_has_passed(&self, agent: usize, segment: u32) -> bool {
-        let floor = self.agent_floor.get(agent - self.threads);
+        let floors = match self.judges_execution {
+            true => &self.agent_executed,
+            false => &self.agent_floor,
+        };
+        let floor = floors.get(agent - self.threads);
         floor.is_some_and(|floor| segment < *floor)
     }
 
@@ -173,7 +197,37 @@ impl Clocks {
 
     /// Returns the clock of nothing.
     fn empty(&self) -> Clock {
-        std::iter::repeat_n(0, self.threads + AGENTS).collect()
+        let orders = 1 + usize::from(self.keeps_execution);
+        std::iter::repeat_n(0, orders * (self.threads + AGENTS)).collect()
+    }
+
+    /// Returns what a clock says of the order of execution alone.
+    fn execution_of(&self, clock: &Clock) -> Clock {
+        let (memory, execution) = clock.split_at(self.threads + AGENTS);
+        let mut all = self.empty();
+        if let Some(all) = Arc::get_mut(&mut all) {
+            let all = &mut all[self.threads + AGENTS..];
+            raise(all, memory);
+            raise(all, execution);
+        }
+        all
+    }
+
+    /// Joins what was executed before the current point of `thread` into `all`; it enters a new segment.
+    pub(crate) fn release_execution_to(&mut self, thread: usize, all: &mut Option<Clock>) {
+        if !self.keeps_execution {
+            return;
+        }
+        let known = self.join_all(std::iter::once(thread));
+        join(all, self.execution_of(&known));
+        self.segment[thread] = self.tick();
+    }
+
+    /// Adds what was executed before a release to the clock of `thread`.
+    pub(crate) fn acquire_execution(&mut self, thread: usize, clock: &Clock) {
+        if self.keeps_execution {
+            self.acquire(thread, &self.execution_of(clock));
+        }
     }
 
     /// Reports whether only barriers of the whole block or of whole warps have ordered anything so
@@ -203,9 +257,15 @@ impl Clocks {
             for known in self.know.iter().flatten() {
                 if !last.is_some_and(|last| Arc::ptr_eq(last, known)) {
                     raise(&mut self.agent_floor, &known[self.threads..]);
+                    let (_, executed) = known.split_at(self.threads + AGENTS);
+                    raise(
+                        &mut self.agent_executed,
+                        executed.get(self.threads..).unwrap_or_default(),
+                    );
                     last = Some(known);
                 }
             }
+            raise(&mut self.agent_executed, &self.agent_floor);
             self.know.fill(None);
             self.share_foreign(&(0..self.threads).collect::<Vec<_>>());
         }

@@ -88,7 +88,7 @@ impl Cta<'_> {
         }
         if self.context.checks.races {
             self.shared_order::<N>(w, row, mask, kind);
-            if kind.write && !self.flights.is_empty() {
+            if kind.write && self.have_products_read() {
                 for lane in lanes(mask) {
                     let first = row.at[lane] as usize / 4;
                     let thread = w.index * 32 + lane;
