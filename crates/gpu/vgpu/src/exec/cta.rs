@@ -350,10 +350,7 @@ impl<'a> Cta<'a> {
         threads.iter_mut().for_each(Thread::reset);
         threads.resize_with(slots, Thread::default);
         // The marks of the previous block are in the shadow still: starting later makes them ordered.
-        let mut clocks = Clocks::new(slots, exact_readers, spare.time + 1);
-        if context.program.tensor_memory {
-            clocks.keep_execution();
-        }
+        let clocks = Clocks::new(slots, exact_readers, spare.time + 1);
         Cta {
             context,
             block,
@@ -362,7 +359,7 @@ impl<'a> Cta<'a> {
             shared_state,
             shadow,
             lists: Lists::default(),
-            clocks,
+            clocks: clocks.keeping_execution(context.program.tensor_memory),
             threads,
             barriers: vec![Barrier::default(); BARRIERS * blocks],
             cluster_barrier: ClusterBarrier::new(context),

@@ -427,7 +427,6 @@ impl Cta<'_> {
         wanted: u64,
         acquire: Synchronizes,
     ) -> bool {
-        let several = self.context.cluster.blocks > 1;
         let Some(m) = self.mbarriers.get_mut(at) else {
             return false;
         };
@@ -474,23 +473,14 @@ impl Cta<'_> {
             return false;
         };
         m.observed = phase;
-        let clock = match acquire {
-            Synchronizes::Nothing => None,
-            Synchronizes::Block if several => m.own[1].clone(),
-            _ => m.finished.clone(),
-        };
-        let executed = m.finished.clone();
         for flight in landed {
             for range in &flight.ranges {
                 self.check_range(flight.thread, range);
             }
             self.check_sources(flight.thread, flight.sources);
         }
-        if let Some(clock) = clock.filter(|_| races) {
-            self.clocks.acquire(thread, &clock);
-        }
-        if let Some(executed) = executed.filter(|_| races) {
-            self.clocks.acquire_execution(thread, &executed);
+        if races {
+            self.acquire_phase(at, thread, acquire);
         }
         true
     }

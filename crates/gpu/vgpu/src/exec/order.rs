@@ -12,7 +12,7 @@ use super::unchanged::Source;
 use super::warp::Warp;
 use crate::hazard::clock::Clock;
 use crate::hazard::sync::{Acquired, Published, Variable};
-use crate::lower::program::{Data, Op, Order, SHARED_WINDOW, WINDOW};
+use crate::lower::program::{Data, Op, Order, SHARED_WINDOW, Synchronizes, WINDOW};
 use gpu_arithmetic::atomic::AtomOp;
 
 /// Ordering state of one thread: what it has fenced or read but not yet ordered.
@@ -137,6 +137,26 @@ impl Cta<'_> {
         // Acquires from other blocks stay pending until a fence of device scope.
         pending.retain(|p| !device_wide && p.acquired.is_wide());
         self.threads[thread].pending = pending;
+    }
+
+    /// Orders a thread after the arrivals of the finished phases of an `mbarrier`.
+    pub(super) fn acquire_phase(&mut self, at: u32, thread: usize, acquire: Synchronizes) {
+        let several = self.context.cluster.blocks > 1;
+        let Some(m) = self.mbarriers.get_mut(at) else {
+            return;
+        };
+        let clock = match acquire {
+            Synchronizes::Nothing => None,
+            Synchronizes::Block if several => m.own[1].clone(),
+            _ => m.finished.clone(),
+        };
+        let executed = m.finished.clone();
+        if let Some(clock) = clock {
+            self.clocks.acquire(thread, &clock);
+        }
+        if let Some(executed) = executed {
+            self.clocks.acquire_execution(thread, &executed);
+        }
     }
 
     fn take(&mut self, thread: usize, acquired: Acquired, own: Option<Clock>) {

@@ -80,7 +80,7 @@ impl TensorReads {
     pub(super) fn wait(&mut self, thread: usize, number: u32, event: (usize, u32)) {
         let Some(reads) = self.of(thread) else { return };
         for group in reads.groups.iter_mut().rev() {
-            if !group.committed.is_some_and(|committed| committed <= number) {
+            if group.committed.is_none_or(|committed| committed > number) {
                 continue;
             }
             // Earlier groups have the earlier event of this agent, too, which its later ones follow.

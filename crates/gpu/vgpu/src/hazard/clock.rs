@@ -124,9 +124,13 @@ impl Clocks {
         }
     }
 
-    /// Keeps the order of execution beside that of memory. Relaxed synchronisation adds to it, too.
-    pub(crate) fn keep_execution(&mut self) {
-        self.keeps_execution = true;
+    /// Returns clocks that keep the order of execution beside that of memory, if `keeps`. Relaxed synchronisation
+    /// adds to it, too.
+    pub(crate) fn keeping_execution(self, keeps: bool) -> Clocks {
+        Clocks {
+            keeps_execution: keeps,
+            ..self
+        }
     }
 
     /// Judges the following accesses by the order of execution, or by that of memory again.
