@@ -5,6 +5,7 @@ mod calls;
 mod capture;
 mod clients;
 mod forward;
+mod interfaces;
 mod launcher;
 mod launcher_names;
 mod nvcc;

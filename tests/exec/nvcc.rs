@@ -201,11 +201,27 @@ fn built(name: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 /// Builds and runs a program of this folder with options for nvcc.
-fn built_with(name: &str, options: &[&str], arguments: &[&str]) -> (Option<i32>, String, String) {
+pub(super) fn built_with(
+    name: &str,
+    options: &[&str],
+    arguments: &[&str],
+) -> (Option<i32>, String, String) {
+    built_for(name, &[], options, arguments)
+}
+
+/// The same with options for `tuner exec`.
+pub(super) fn built_for(
+    name: &str,
+    exec: &[&str],
+    options: &[&str],
+    arguments: &[&str],
+) -> (Option<i32>, String, String) {
     let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exec");
     let source = tests.join(name);
     let output = Command::new(env!("CARGO_BIN_EXE_tuner"))
-        .args(["exec", "--build"])
+        .arg("exec")
+        .args(exec)
+        .arg("--build")
         .arg(&source)
         .args(
             options

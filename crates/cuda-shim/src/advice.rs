@@ -1,12 +1,10 @@
 //! Advice on managed memory: kept for the program's questions, without another effect.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
 use crate::errors::{self, Code};
 use crate::memory::{find_allocation, find_mapping};
 use crate::pools::Location;
 use crate::protocol::kind;
+use crate::state::{lock, state};
 
 /// `cudaMemLocationTypeDevice` and `cudaMemLocationTypeHost`.
 const DEVICE: i32 = 1;
@@ -17,15 +15,12 @@ const NO_NUMBER: i32 = -2;
 
 /// Statements of the program about a managed allocation.
 #[derive(Debug, Clone, Copy, Default)]
-struct Advice {
+pub(crate) struct Advice {
     read_mostly: bool,
     preferred: Option<Location>,
     accessed_by: Option<i32>,
     prefetched: Option<Location>,
 }
-
-/// Advice by the address of the allocation. Ranges within one are not distinguished.
-static ADVICE: Mutex<BTreeMap<u64, Advice>> = Mutex::new(BTreeMap::new());
 
 /// Managed memory.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +50,7 @@ impl Range {
 
     fn change(self, change: impl FnOnce(&mut Advice)) -> Result<(), Code> {
         let base = self.allocation()?;
-        let mut advice = ADVICE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut advice = lock(&state().advice);
         change(advice.entry(base).or_default());
         Ok(())
     }
@@ -112,14 +107,14 @@ pub(crate) fn prefetch(range: Range, location: Location) -> Result<(), Code> {
 
 /// Forgets the advice on memory that is freed.
 pub(crate) fn forget(address: u64) {
-    let mut advice = ADVICE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut advice = lock(&state().advice);
     advice.remove(&address);
 }
 
 /// Returns an attribute of a range (`cudaMemRangeAttribute`) as words.
 fn attribute(range: Range, number: u32, words: usize) -> Result<Vec<i32>, Code> {
     let base = range.allocation()?;
-    let advice = ADVICE.lock().unwrap_or_else(PoisonError::into_inner);
+    let advice = lock(&state().advice);
     let advice = advice.get(&base).copied().unwrap_or_default();
     let device = |location: Option<Location>| location.map_or(NO_NUMBER, Location::device_number);
     let kind = |location: Option<Location>| location.map_or(0, Location::kind);

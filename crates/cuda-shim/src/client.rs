@@ -1,12 +1,10 @@
 //! Operations that both interfaces share: streams, events, synchronization.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
 use crate::connection::{call, clear_sticky, flush_printed, send};
 use crate::errors::{self, Code};
 use crate::memory;
 use crate::protocol::{ALL_STREAMS, Message, Op};
+use crate::state::{lock, state};
 use crate::values;
 
 fn request(op: Op, fields: &[u64]) -> Result<crate::connection::Reply, Code> {
@@ -204,10 +202,7 @@ pub(crate) fn reset() -> Result<(), Code> {
     memory::forget_all();
     crate::graph::forget_memory();
     crate::graph::abandon_captures();
-    LIMITS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clear();
+    lock(&state().limits).clear();
     clear_sticky();
     Ok(())
 }
@@ -237,16 +232,13 @@ pub(crate) fn set_function_attribute(
     call(Op::SetFunctionAttribute, &head).map(drop)
 }
 
-/// Limits that the program set, by their number in `cudaLimit`.
-static LIMITS: Mutex<BTreeMap<u32, u64>> = Mutex::new(BTreeMap::new());
-
 /// Sets a limit, such as the size of the heap of kernels.
 pub(crate) fn set_limit(limit: u32, value: u64) -> Result<(), Code> {
     check_limit(limit)?;
     let mut head = Message::new();
     head.put_u32(limit).put_u64(value);
     call(Op::SetLimit, &head)?;
-    let mut limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut limits = lock(&state().limits);
     limits.insert(limit, value);
     Ok(())
 }
@@ -264,7 +256,7 @@ fn check_limit(limit: u32) -> Result<(), Code> {
 /// Returns a limit: what the program set, or the default.
 pub(crate) fn get_limit(limit: u32) -> Result<u64, Code> {
     check_limit(limit)?;
-    let limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
+    let limits = lock(&state().limits);
     Ok(limits.get(&limit).copied().unwrap_or(match limit {
         0 => 1024,
         1 => 1 << 20,

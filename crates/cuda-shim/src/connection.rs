@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::errors::{self, Code};
@@ -13,6 +13,7 @@ use crate::protocol::{
     reply_code, write_frame, write_head,
 };
 use crate::say::say_once;
+use crate::state::{lock as lock_part, state};
 use crate::system;
 
 /// End of the numbers of `CUdevice_attribute` and `cudaDeviceAttr`.
@@ -54,25 +55,25 @@ impl Device {
     }
 }
 
-struct Connection {
+/// A socket to the device.
+#[derive(Debug)]
+pub(crate) struct Connection {
     stream: UnixStream,
     /// The process that connected: a child after `fork` must not use its parent's socket.
     process: u32,
     device: Device,
 }
 
-/// Text of device `printf` that the program has not seen: it appears when the program synchronizes.
-static PRINTED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-
 fn connection() -> Result<&'static Mutex<Connection>, Code> {
-    static CONNECTION: OnceLock<Result<Mutex<Connection>, Code>> = OnceLock::new();
-    let opened = CONNECTION.get_or_init(|| {
+    let opened = state().connection.get_or_init(|| {
         connect().map(Mutex::new).map_err(|error| {
             say_once(&error);
             errors::NO_DEVICE
         })
     });
-    opened.as_ref().map_err(|code| *code)
+    let opened = opened.as_ref().map_err(|code| *code)?;
+    OPEN.store(true, Ordering::Relaxed);
+    Ok(opened)
 }
 
 fn connect() -> Result<Connection, String> {
@@ -95,7 +96,6 @@ fn connect() -> Result<Connection, String> {
     let mut head = vec![0; header.head_bytes as usize];
     stream.read_exact(&mut head).map_err(lost)?;
     let device = read_device(&head).map_err(lost)?;
-    OPEN.store(true, Ordering::Relaxed);
     Ok(Connection {
         stream,
         process,
@@ -120,7 +120,7 @@ fn read_device(head: &[u8]) -> io::Result<Device> {
     Ok(device)
 }
 
-/// Checks whether this library has connected to the device.
+/// Checks whether this library has used the device.
 pub(crate) fn is_open() -> bool {
     OPEN.load(Ordering::Relaxed)
 }
@@ -305,42 +305,42 @@ static AT_EXIT: extern "C" fn() = report_lost_output;
     expect(dead_code, reason = "called at the end of a program")
 )]
 extern "C" fn report_lost_output() {
-    let kept = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = lock_part(&state().printed);
     if !kept.is_empty() {
         say_once(&format!(
             "{} bytes of device printf were never printed: the program ended without a \
              synchronization after the kernel; a GPU loses them too",
             kept.len()
         ));
+        // Each library of the process ends in this function.
+        kept.clear();
     }
 }
 
 /// Keeps the text of a launch until the program synchronizes.
 pub(crate) fn keep_printed(text: &[u8]) {
-    let mut kept = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = lock_part(&state().printed);
     kept.extend_from_slice(text);
 }
 
 /// Writes the kept text to the program's standard output.
 pub(crate) fn flush_printed() {
-    let mut kept = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = lock_part(&state().printed);
     if !kept.is_empty() {
         system::print(&kept);
         kept.clear();
     }
 }
 
-static STICKY: AtomicI32 = AtomicI32::new(0);
-
 fn note_sticky(code: Code) {
     if errors::is_sticky(code) {
-        STICKY.store(code, Ordering::Relaxed);
+        state().sticky.store(code, Ordering::Relaxed);
     }
 }
 
 /// Forgets the sticky error: the device was reset.
 pub(crate) fn clear_sticky() {
-    STICKY.store(0, Ordering::Relaxed);
+    state().sticky.store(0, Ordering::Relaxed);
 }
 
 thread_local! {
@@ -368,7 +368,7 @@ pub(crate) fn keep_last(code: Code) -> Code {
 
 /// The last error of this thread; `clear` forgets it, but for a sticky one.
 pub(crate) fn last_error(clear: bool) -> Code {
-    let sticky = STICKY.load(Ordering::Relaxed);
+    let sticky = state().sticky.load(Ordering::Relaxed);
     if sticky != errors::SUCCESS {
         return sticky;
     }

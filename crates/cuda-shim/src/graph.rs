@@ -18,7 +18,7 @@ mod user_objects;
 
 pub(crate) use any::{AnyNode, Layouts};
 pub(crate) use capture::{
-    Beginning, abandon_capture, abandon_captures, begin_capture, captured, change_tips,
+    Beginning, Captures, abandon_capture, abandon_captures, begin_capture, captured, change_tips,
     end_capture, exchange_mode, is_capturing, refuse_captured_event, refuse_in_capture,
     refuse_unsafe, status,
 };
@@ -26,33 +26,32 @@ use capture::{join_capture, with_branch};
 pub(crate) use capture_info::CaptureInfo;
 pub(crate) use conditional::{ConditionalNode, create_condition};
 pub(crate) use describe::{
-    KernelNode, NodeAttribute, child_graph, copy_attributes, describe_copy, describe_kernel,
-    event_of, get_attribute, set_attribute as set_node_attribute,
+    KernelNode, NodeArguments, NodeAttribute, child_graph, copy_attributes, describe_copy,
+    describe_kernel, event_of, get_attribute, set_attribute as set_node_attribute,
 };
 pub(crate) use dot::write_dot;
 pub(crate) use edges::{
     Handles, Question, Wanted, add, change_edges, list_edges, list_related, remove,
 };
-pub(crate) use memory::AllocationNode;
 pub(crate) use memory::{
-    allocate_in_order, attribute, end_use, forget_memory, freed_by, owns, release_in_order,
-    set_attribute, trim,
+    AllocationNode, GraphMemory, allocate_in_order, attribute, end_use, forget_memory, freed_by,
+    owns, release_in_order, set_attribute, trim,
 };
 pub(crate) use parameters::{FillNode, HostNode, InstantiateParameters};
 pub(crate) use update::{UpdateResult, update};
 pub(crate) use user_objects::{
-    create_object, release_from_graph, release_object, retain_for_graph, retain_object,
+    UserObject, create_object, release_from_graph, release_object, retain_for_graph, retain_object,
 };
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 
 use crate::client;
 use crate::errors::{self, Code};
 use crate::kernels::Launch;
 use crate::memory::{Copy, Fill, pointer_to};
+use crate::state::{lock, state};
 use crate::values::{self, StreamValue};
 use conditional::Conditional;
 
@@ -265,25 +264,19 @@ pub(crate) fn submit_launch(launch: Launch) -> Result<(), Code> {
     submit(launch.stream, Node::Launch(launch))
 }
 
-static GRAPHS: Mutex<BTreeMap<u64, Graph>> = Mutex::new(BTreeMap::new());
-
 /// Distance between handles: a program that dereferences one faults at once.
 const HANDLE_STEP: u64 = 16;
 
 /// Keeps a graph; returns its handle.
 pub(crate) fn keep(graph: Graph) -> u64 {
-    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0x4000);
-    let handle = NEXT.fetch_add(HANDLE_STEP, Ordering::Relaxed);
-    GRAPHS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(handle, graph);
+    let handle = state().next_graph.fetch_add(HANDLE_STEP, Ordering::Relaxed);
+    lock(&state().graphs).insert(handle, graph);
     handle
 }
 
 /// Uses a graph.
 pub(crate) fn with_graph<T>(handle: u64, body: impl FnOnce(&mut Graph) -> T) -> Result<T, Code> {
-    let mut graphs = GRAPHS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut graphs = lock(&state().graphs);
     graphs
         .get_mut(&handle)
         .map(body)
@@ -294,7 +287,7 @@ pub(crate) fn with_graph<T>(handle: u64, body: impl FnOnce(&mut Graph) -> T) -> 
 pub(crate) fn destroy(handle: u64) -> Result<(), Code> {
     // The lock ends here, because functions that destroy objects may use graphs.
     let graph = {
-        let mut graphs = GRAPHS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut graphs = lock(&state().graphs);
         graphs.remove(&handle).ok_or(errors::INVALID_VALUE)?
     };
     for nested in graph.nodes.iter().flat_map(Node::nested) {

@@ -10,6 +10,7 @@ use crate::errors::{self, Code};
 use crate::memory::map_shared;
 use crate::protocol::{CHECK_ONLY, COOPERATIVE, FunctionInfo, Message, Op, ParameterSpan, kind};
 use crate::registered::exchanged;
+use crate::state::{lock, state};
 
 /// An image of code: loaded into the device at its first use.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ pub(crate) fn get_function(module: u64, name: &str) -> Result<FunctionInfo, Code
         name: name.to_owned(),
         parameters: info.parameters.clone(),
     };
-    let mut signatures = SIGNATURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut signatures = lock(&state().signatures);
     signatures.insert(info.id, signature);
     Ok(info)
 }
@@ -71,12 +72,9 @@ pub(crate) struct Signature {
     pub(crate) parameters: Vec<ParameterSpan>,
 }
 
-/// Signatures by the numbers of the kernels on the device.
-static SIGNATURES: Mutex<BTreeMap<u64, Signature>> = Mutex::new(BTreeMap::new());
-
 /// The signature of a kernel with this number.
 pub(crate) fn signature(function: u64) -> Signature {
-    let signatures = SIGNATURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let signatures = lock(&state().signatures);
     signatures.get(&function).cloned().unwrap_or_default()
 }
 

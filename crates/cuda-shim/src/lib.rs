@@ -41,6 +41,7 @@ mod pools;
 mod properties;
 mod registered;
 mod say;
+mod state;
 mod system;
 #[path = "../../gpu/tensor-map/src/map.rs"]
 pub mod tensor_map;

@@ -4,12 +4,10 @@
 //! contents before a launch and writes them back after it; in between the program owns it. Copies
 //! therefore treat shared memory as host memory.
 
-use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
-use std::sync::{Mutex, PoisonError};
 
 use crate::connection::{call, device, flush_printed, is_bad_address, receive, send};
 pub(crate) use crate::direction::Direction;
@@ -19,6 +17,7 @@ use crate::graph;
 use crate::protocol::{Message, NO_POOL, Op, Shape, kind};
 use crate::registered::{self, exchanged};
 use crate::say::say_once;
+use crate::state::{lock, state};
 use crate::system::{self, PAGE};
 
 /// A mapping of shared memory.
@@ -34,9 +33,6 @@ pub(crate) struct Mapping {
 
 /// `cudaHostAllocMapped`.
 const HOST_MAPPED: u32 = 2;
-
-/// Mappings by the address of their first byte.
-static MAPPINGS: Mutex<BTreeMap<u64, Mapping>> = Mutex::new(BTreeMap::new());
 
 /// Alignment of the rows that `cudaMallocPitch` returns, bytes.
 pub(crate) const PITCH: u64 = 512;
@@ -88,14 +84,14 @@ fn holds_shared(address: u64) -> bool {
 
 /// The shared mapping that holds an address, with its first address.
 pub(crate) fn find_mapping(address: u64) -> Option<(u64, Mapping)> {
-    let mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mappings = lock(&state().mappings);
     let (base, mapping) = mappings.range(..=address).next_back()?;
     (address - base < mapping.bytes.max(1)).then_some((*base, *mapping))
 }
 
 /// Keeps the flags that page-locked memory was allocated with.
 pub(crate) fn set_host_flags(address: u64, flags: u32) {
-    let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut mappings = lock(&state().mappings);
     if let Some(mapping) = mappings.get_mut(&address) {
         mapping.host_flags |= flags;
     }
@@ -147,7 +143,7 @@ pub(crate) fn map_shared(address: u64, bytes: u64, kind: u32, path: &str) -> Res
         ));
         errors::OUT_OF_MEMORY
     })?;
-    let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut mappings = lock(&state().mappings);
     let host_flags = HOST_MAPPED;
     let mapping = Mapping {
         bytes,
@@ -178,7 +174,7 @@ pub(crate) fn release(address: u64) -> Result<(), Code> {
     head.put_u64(address);
     call(Op::Free, &head)?;
     crate::advice::forget(address);
-    let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut mappings = lock(&state().mappings);
     if let Some(mapping) = mappings.remove(&address) {
         system::unmap(address & !(PAGE - 1), mapped_bytes(address, mapping.bytes));
     }
@@ -188,7 +184,7 @@ pub(crate) fn release(address: u64) -> Result<(), Code> {
 /// Forgets every mapping: the device was reset.
 pub(crate) fn forget_all() {
     registered::forget_all();
-    let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut mappings = lock(&state().mappings);
     for (address, mapping) in std::mem::take(&mut *mappings) {
         system::unmap(address & !(PAGE - 1), mapped_bytes(address, mapping.bytes));
     }

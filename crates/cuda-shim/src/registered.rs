@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
 
 use crate::connection::call;
 use crate::errors::{self, Code};
 use crate::protocol::{Message, NO_POOL, Op, kind};
 use crate::say::say_once;
+use crate::state::{lock, state};
 use crate::system::PAGE;
 
 /// The device's copy of a registered range.
@@ -31,19 +32,13 @@ struct View {
 
 /// A registered range.
 #[derive(Debug)]
-struct Range {
+pub(crate) struct Range {
     bytes: u64,
     view: Option<View>,
 }
 
-/// Ranges by the address of their first byte.
-static RANGES: Mutex<BTreeMap<u64, Range>> = Mutex::new(BTreeMap::new());
-
-/// Tells whether a range has a view: most programs have none.
-static HAS_VIEWS: AtomicBool = AtomicBool::new(false);
-
 fn ranges() -> MutexGuard<'static, BTreeMap<u64, Range>> {
-    RANGES.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&state().registered)
 }
 
 /// Registers host memory.
@@ -93,7 +88,7 @@ pub(crate) fn device_address(address: u64) -> Result<u64, Code> {
         Some(view) => view,
         None => range.view.insert(View::new(range.bytes)?),
     };
-    HAS_VIEWS.store(true, Ordering::Relaxed);
+    state().has_views.store(true, Ordering::Relaxed);
     Ok(view.address + (address - start))
 }
 
@@ -160,7 +155,7 @@ fn report(error: &io::Error) -> Code {
 
 /// Performs an operation of the device between two exchanges of registered memory.
 pub(crate) fn exchanged<T>(operation: impl FnOnce() -> Result<T, Code>) -> Result<T, Code> {
-    if !HAS_VIEWS.load(Ordering::Relaxed) {
+    if !state().has_views.load(Ordering::Relaxed) {
         return operation();
     }
     exchange(View::give)?;

@@ -19,6 +19,7 @@ unsafe extern "C" {
     fn fflush(stream: *mut c_void) -> c_int;
     fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn pthread_self() -> usize;
     static stdout: *mut c_void;
 }
 
@@ -68,6 +69,12 @@ pub(crate) fn unmap(address: u64, bytes: u64) {
             bytes as usize,
         );
     }
+}
+
+/// Returns the number of the calling thread.
+pub(crate) fn thread_number() -> u64 {
+    // SAFETY: a function without conditions.
+    unsafe { pthread_self() as u64 }
 }
 
 /// Writes to the program's C stream `stdout`, so that the order with its own `printf` stays.

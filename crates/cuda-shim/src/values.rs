@@ -4,8 +4,8 @@
 //! operations here; they run when the word has it, at the latest when the host waits for the stream.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::client::describe_stream;
@@ -15,6 +15,7 @@ use crate::graph::Node;
 use crate::protocol::{ALL_STREAMS, Message, Op};
 use crate::registered::exchanged;
 use crate::say::say_once;
+use crate::state::{lock, state};
 
 /// A write of a word, or a wait for its value.
 #[derive(Debug, Clone, Copy)]
@@ -78,22 +79,17 @@ impl StreamValue {
 
 /// An operation that waits.
 #[derive(Debug)]
-struct Waiting {
+pub(crate) struct Waiting {
     /// Place in the order of submission.
     number: u64,
     node: Node,
 }
 
 /// Operations by stream.
-type Held = BTreeMap<u64, VecDeque<Waiting>>;
-
-static HELD: Mutex<Held> = Mutex::new(BTreeMap::new());
-/// Some stream has such operations: in most programs none ever does.
-static HOLDS: AtomicBool = AtomicBool::new(false);
-static NEXT: AtomicU64 = AtomicU64::new(0);
+pub(crate) type Held = BTreeMap<u64, VecDeque<Waiting>>;
 
 fn held() -> MutexGuard<'static, Held> {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&state().held)
 }
 
 /// The legacy default stream and its explicit handle.
@@ -107,7 +103,7 @@ fn is_blocking(stream: u64) -> bool {
 
 /// Reports whether operations of a stream wait for others.
 pub(crate) fn is_held(stream: u64) -> bool {
-    HOLDS.load(Ordering::Relaxed) && must_wait(&held(), stream, u64::MAX)
+    state().holds.load(Ordering::Relaxed) && must_wait(&held(), stream, u64::MAX)
 }
 
 /// Reports whether an operation of a stream waits for those that were submitted before it.
@@ -138,7 +134,7 @@ fn find_record(held: &Held, event: u64) -> Option<u64> {
 /// Runs an operation in its stream, or keeps it while the stream waits.
 pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
     let is_wait = matches!(&node, Node::Value(value) if value.wait.is_some());
-    if !is_wait && !HOLDS.load(Ordering::Relaxed) {
+    if !is_wait && !state().holds.load(Ordering::Relaxed) {
         return node.run(stream);
     }
     let mut waiting = held();
@@ -155,10 +151,10 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
         return progress();
     }
     if holds {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = state().next_held.fetch_add(1, Ordering::Relaxed);
         let queue = waiting.entry(stream).or_default();
         queue.push_back(Waiting { number, node });
-        HOLDS.store(true, Ordering::Relaxed);
+        state().holds.store(true, Ordering::Relaxed);
     }
     drop(waiting);
     progress()
@@ -187,13 +183,13 @@ fn take_ready() -> Result<Option<(u64, Node)>, Code> {
         queue.push_front(first);
         held.insert(stream, queue);
     }
-    HOLDS.store(!held.is_empty(), Ordering::Relaxed);
+    state().holds.store(!held.is_empty(), Ordering::Relaxed);
     Ok(None)
 }
 
 /// Runs the operations that no longer wait.
 fn progress() -> Result<(), Code> {
-    while HOLDS.load(Ordering::Relaxed)
+    while state().holds.load(Ordering::Relaxed)
         && let Some((stream, node)) = take_ready()?
     {
         let is_wait = matches!(&node, Node::Value(value) if value.wait.is_some());
@@ -210,7 +206,7 @@ const LONG: Duration = Duration::from_secs(5);
 /// Waits until a stream, or every one, has no operation left that waits.
 pub(crate) fn finish(stream: u64) -> Result<(), Code> {
     let started = Instant::now();
-    while HOLDS.load(Ordering::Relaxed) {
+    while state().holds.load(Ordering::Relaxed) {
         progress()?;
         let done = match stream {
             ALL_STREAMS => held().is_empty(),
@@ -230,7 +226,7 @@ pub(crate) fn finish(stream: u64) -> Result<(), Code> {
 /// Waits until an event is not to be recorded by an operation that waits.
 pub(crate) fn finish_event(event: u64) -> Result<(), Code> {
     let recording = || find_record(&held(), event);
-    while HOLDS.load(Ordering::Relaxed)
+    while state().holds.load(Ordering::Relaxed)
         && let Some(stream) = recording()
     {
         finish(stream)?;
@@ -250,7 +246,7 @@ pub(crate) fn refuse_unfinished(stream: u64) -> Result<(), Code> {
 /// Fails where an event is not recorded yet.
 pub(crate) fn refuse_unrecorded(event: u64) -> Result<(), Code> {
     progress()?;
-    match HOLDS.load(Ordering::Relaxed) && records(&held(), event) {
+    match state().holds.load(Ordering::Relaxed) && records(&held(), event) {
         true => Err(errors::NOT_READY),
         false => Ok(()),
     }

@@ -210,3 +210,12 @@ pub(crate) fn pop_if_current(context: u64) {
         }
     });
 }
+
+/// Returns the state of the process to the runtime library.
+///
+/// # Safety
+/// Safe.
+#[cfg_attr(shim = "cuda", unsafe(no_mangle))]
+pub unsafe extern "C" fn __cudaTunerState() -> *const c_void {
+    std::ptr::from_ref(crate::state::own()).cast()
+}

@@ -1,16 +1,15 @@
 //! Captures of streams: where in its graph each capturing stream is.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
 
 use super::edges::are_joined;
 use super::{Graph, destroy, keep, with_graph};
 use crate::client;
 use crate::errors::{self, Code};
 use crate::protocol::ALL_STREAMS;
+use crate::state::{Thread, lock, state, thread_state};
 
 /// `cudaStreamCaptureMode`: which threads may not call what could wait for the device.
 const GLOBAL: u32 = 0;
@@ -37,7 +36,7 @@ pub(super) struct Branch {
 #[derive(Debug, Clone, Copy)]
 struct Origin {
     mode: u32,
-    thread: ThreadId,
+    thread: Thread,
 }
 
 impl Branch {
@@ -49,7 +48,9 @@ impl Branch {
     }
 }
 
-struct Captures {
+/// Captures of the process.
+#[derive(Debug)]
+pub(crate) struct Captures {
     /// By capturing stream.
     streams: BTreeMap<u64, Branch>,
     /// By event that was recorded in a capture.
@@ -58,22 +59,23 @@ struct Captures {
     invalid: BTreeSet<u64>,
 }
 
-static CAPTURES: Mutex<Captures> = Mutex::new(Captures {
-    streams: BTreeMap::new(),
-    events: BTreeMap::new(),
-    invalid: BTreeSet::new(),
-});
-
-fn captures() -> MutexGuard<'static, Captures> {
-    CAPTURES.lock().unwrap_or_else(PoisonError::into_inner)
+impl Captures {
+    pub(crate) const fn new() -> Captures {
+        Captures {
+            streams: BTreeMap::new(),
+            events: BTreeMap::new(),
+            invalid: BTreeSet::new(),
+        }
+    }
 }
 
-/// Capturing streams: most programs have none and pay one load.
-static CAPTURING: AtomicUsize = AtomicUsize::new(0);
+fn captures() -> MutexGuard<'static, Captures> {
+    lock(&state().captures)
+}
 
 /// Returns the handle of the graph that a capturing stream adds to.
 pub(crate) fn captured(stream: u64) -> Option<u64> {
-    if CAPTURING.load(Ordering::Acquire) == 0 {
+    if state().capturing.load(Ordering::Acquire) == 0 {
         return None;
     }
     let captures = captures();
@@ -105,14 +107,14 @@ pub(super) fn record(event: u64, branch: Branch) {
 
 /// Forgets that an event was recorded in a capture: it is recorded elsewhere.
 pub(super) fn forget_record(event: u64) {
-    if CAPTURING.load(Ordering::Acquire) > 0 {
+    if state().capturing.load(Ordering::Acquire) > 0 {
         captures().events.remove(&event);
     }
 }
 
 /// Refuses a call that asks for the state of an event of a capture, which it ends.
 pub(crate) fn refuse_captured_event(event: u64) -> Result<(), Code> {
-    if CAPTURING.load(Ordering::Acquire) == 0 {
+    if state().capturing.load(Ordering::Acquire) == 0 {
         return Ok(());
     }
     let mut captures = captures();
@@ -125,7 +127,7 @@ pub(crate) fn refuse_captured_event(event: u64) -> Result<(), Code> {
 
 /// A stream that waits for an event of a capture takes part in it.
 pub(super) fn join_capture(stream: u64, event: u64) {
-    if CAPTURING.load(Ordering::Acquire) == 0 {
+    if state().capturing.load(Ordering::Acquire) == 0 {
         return;
     }
     let mut captures = captures();
@@ -141,7 +143,7 @@ pub(super) fn join_capture(stream: u64, event: u64) {
                 ..recorded
             };
             captures.streams.insert(stream, branch);
-            CAPTURING.fetch_add(1, Ordering::Release);
+            state().capturing.fetch_add(1, Ordering::Release);
         }
     }
 }
@@ -172,7 +174,9 @@ impl Captures {
         let before = self.streams.len();
         self.streams.retain(|_, other| other.graph != graph);
         self.events.retain(|_, other| other.graph != graph);
-        CAPTURING.fetch_sub(before - self.streams.len(), Ordering::Release);
+        state()
+            .capturing
+            .fetch_sub(before - self.streams.len(), Ordering::Release);
         self.invalid.remove(&graph)
     }
 
@@ -188,7 +192,7 @@ impl Captures {
 
 /// Refuses an operation of a stream that would have to wait for a capturing stream, whose capture it ends.
 pub(crate) fn refuse_in_capture(stream: u64) -> Result<(), Code> {
-    if CAPTURING.load(Ordering::Acquire) == 0 {
+    if state().capturing.load(Ordering::Acquire) == 0 {
         return Ok(());
     }
     let met = captures().invalidate(|captured, _| captured == stream || stream == ALL_STREAMS);
@@ -200,7 +204,7 @@ pub(crate) fn refuse_in_capture(stream: u64) -> Result<(), Code> {
 
 /// Refuses an operation of the legacy default stream while a stream that it waits for is captured.
 pub(super) fn refuse_implicit(stream: u64) -> Result<(), Code> {
-    if CAPTURING.load(Ordering::Acquire) == 0 || !matches!(stream, 0 | 1) {
+    if state().capturing.load(Ordering::Acquire) == 0 || !matches!(stream, 0 | 1) {
         return Ok(());
     }
     match captures().invalidate(|_, branch| branch.blocking) {
@@ -209,15 +213,10 @@ pub(super) fn refuse_implicit(stream: u64) -> Result<(), Code> {
     }
 }
 
-thread_local! {
-    /// Mode of the thread, which programs exchange.
-    static MODE: Cell<u32> = const { Cell::new(GLOBAL) };
-}
-
 /// Sets the mode of the thread; returns the one before.
 pub(crate) fn exchange_mode(mode: u32) -> Result<u32, Code> {
     match mode {
-        GLOBAL..=RELAXED => Ok(MODE.replace(mode)),
+        GLOBAL..=RELAXED => Ok(thread_state(|thread| thread.capture_mode.replace(mode))),
         _ => Err(errors::INVALID_VALUE),
     }
 }
@@ -225,11 +224,11 @@ pub(crate) fn exchange_mode(mode: u32) -> Result<u32, Code> {
 /// Refuses a call that could wait for the device, such as an allocation, where the mode of a capture or of the
 /// thread does not permit it; it ends the capture.
 pub(crate) fn refuse_unsafe() -> Result<(), Code> {
-    let mode = MODE.get();
-    if CAPTURING.load(Ordering::Acquire) == 0 || mode == RELAXED {
+    let mode = thread_state(|thread| thread.capture_mode.get());
+    if state().capturing.load(Ordering::Acquire) == 0 || mode == RELAXED {
         return Ok(());
     }
-    let thread = thread::current().id();
+    let thread = Thread::current();
     let met = captures().invalidate(|_, branch| match branch.origin {
         Some(origin) if origin.thread == thread => origin.mode != RELAXED,
         Some(origin) => origin.mode == GLOBAL && mode != THREAD_LOCAL,
@@ -281,7 +280,7 @@ pub(crate) fn begin_capture(beginning: Beginning) -> Result<(), Code> {
     let graph = beginning.into.unwrap_or_else(|| keep(Graph::default()));
     let origin = Origin {
         mode: beginning.mode,
-        thread: thread::current().id(),
+        thread: Thread::current(),
     };
     let branch = Branch {
         graph,
@@ -291,13 +290,13 @@ pub(crate) fn begin_capture(beginning: Beginning) -> Result<(), Code> {
         told: Vec::new(),
     };
     captures.streams.insert(stream, branch);
-    CAPTURING.fetch_add(1, Ordering::Release);
+    state().capturing.fetch_add(1, Ordering::Release);
     Ok(())
 }
 
 /// Drops the capture that a destroyed stream began: nothing can end it any more.
 pub(crate) fn abandon_capture(stream: u64) {
-    if CAPTURING.load(Ordering::Acquire) == 0 {
+    if state().capturing.load(Ordering::Acquire) == 0 {
         return;
     }
     let mut captures = captures();
@@ -313,7 +312,7 @@ pub(crate) fn abandon_captures() {
     captures.streams.clear();
     captures.events.clear();
     captures.invalid.clear();
-    CAPTURING.store(0, Ordering::Release);
+    state().capturing.store(0, Ordering::Release);
 }
 
 /// Ends a capture; returns the handle of its graph.
@@ -322,7 +321,7 @@ pub(crate) fn end_capture(stream: u64) -> Result<u64, Code> {
     let own = captures.streams.get(&stream).cloned();
     let own = own.ok_or(errors::ILLEGAL_STATE)?;
     let origin = own.origin.ok_or(errors::CAPTURE_UNMATCHED)?;
-    if origin.mode != RELAXED && origin.thread != thread::current().id() {
+    if origin.mode != RELAXED && origin.thread != Thread::current() {
         return Err(errors::CAPTURE_WRONG_THREAD);
     }
     let graph = own.graph;

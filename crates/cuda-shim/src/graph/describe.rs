@@ -1,8 +1,6 @@
 //! Parameters of nodes, as both interfaces return them.
 
-use std::collections::BTreeMap;
 use std::ffi::{c_uint, c_void};
-use std::sync::{Mutex, PoisonError};
 
 use super::{FillNode, HostNode, Node, with_node};
 use crate::client::AttributeValue;
@@ -10,16 +8,14 @@ use crate::errors::{self, Code};
 use crate::kernels::{Dim3, Launch, signature};
 use crate::memory::{Copy, Fill, address_of, pointer_to};
 use crate::protocol::COOPERATIVE;
+use crate::state::{lock, state};
 
 /// Arguments of a kernel in memory that the node owns.
 #[derive(Debug)]
-struct Arguments {
+pub(crate) struct NodeArguments {
     block: Box<[u128]>,
     pointers: Box<[u64]>,
 }
-
-/// By node: the arguments that the program was told last, which stay until it asks again.
-static ARGUMENTS: Mutex<BTreeMap<u64, Arguments>> = Mutex::new(BTreeMap::new());
 
 /// `CUDA_KERNEL_NODE_PARAMS` of version 1 and `cudaKernelNodeParams`.
 #[repr(C)]
@@ -73,7 +69,7 @@ pub(crate) fn describe_kernel(node: u64) -> Result<(Launch, *mut *mut c_void), C
             .for_each(|(to, from)| *to = *from);
         u128::from_ne_bytes(word)
     });
-    let mut arguments = Arguments {
+    let mut arguments = NodeArguments {
         block: words.collect(),
         pointers: Box::default(),
     };
@@ -81,7 +77,7 @@ pub(crate) fn describe_kernel(node: u64) -> Result<(Launch, *mut *mut c_void), C
     let spans = signature(launch.function).parameters.into_iter();
     arguments.pointers = spans.map(|span| base + u64::from(span.offset)).collect();
     let list = arguments.pointers.as_mut_ptr().cast::<*mut c_void>();
-    let mut kept = ARGUMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = lock(&state().node_arguments);
     kept.insert(node, arguments);
     Ok((launch, list))
 }
@@ -149,9 +145,6 @@ pub(crate) struct NodeAttribute {
     pub(crate) number: u32,
 }
 
-/// Attributes that change nothing here.
-static ATTRIBUTES: Mutex<BTreeMap<NodeAttribute, AttributeValue>> = Mutex::new(BTreeMap::new());
-
 fn with_launch<T>(node: u64, body: impl FnOnce(&mut Launch) -> T) -> Result<T, Code> {
     with_node(node, |node| match node {
         Node::Launch(launch) => Ok(body(launch)),
@@ -183,7 +176,7 @@ pub(crate) fn set_attribute(attribute: NodeAttribute, value: AttributeValue) -> 
         }
         _ => {}
     })?;
-    let mut attributes = ATTRIBUTES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut attributes = lock(&state().node_attributes);
     attributes.insert(attribute, value);
     Ok(())
 }
@@ -196,7 +189,7 @@ pub(crate) fn get_attribute(attribute: NodeAttribute) -> Result<AttributeValue, 
         ATTRIBUTE_COOPERATIVE => from_words(&[u32::from(launch.flags & COOPERATIVE != 0)]),
         ATTRIBUTE_CLUSTER => from_words(&[cluster.x, cluster.y, cluster.z]),
         _ => {
-            let attributes = ATTRIBUTES.lock().unwrap_or_else(PoisonError::into_inner);
+            let attributes = lock(&state().node_attributes);
             attributes.get(&attribute).copied().unwrap_or([0; 64])
         }
     })
@@ -209,7 +202,7 @@ pub(crate) fn copy_attributes(to: u64, from: u64) -> Result<(), Code> {
         launch.cluster = source.cluster;
         launch.flags = source.flags;
     })?;
-    let mut attributes = ATTRIBUTES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut attributes = lock(&state().node_attributes);
     let all = attributes.iter();
     let own = all.filter(|(key, _)| key.node == from);
     let copies: Vec<_> = own

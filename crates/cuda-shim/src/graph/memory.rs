@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::sync::{Mutex, PoisonError};
 
 use super::{Node, is_capturing, submit, with_node};
 use crate::errors::{self, Code};
 use crate::memory::{address_of, allocate_from, pointer_to};
 use crate::protocol::{CURRENT_POOL, kind};
+use crate::state::{lock, state};
 
 /// `cudaMemAllocNodeParams`, the same in the driver interface: properties of a pool, then the size and the
 /// result.
@@ -66,7 +66,7 @@ pub(crate) fn freed_by(node: u64) -> Result<u64, Code> {
 
 /// Sizes and counts of bytes of the memory of graphs.
 #[derive(Debug)]
-struct State {
+pub(crate) struct GraphMemory {
     /// Size of each allocation, by address.
     sizes: BTreeMap<u64, u64>,
     /// Allocations that a launch made and nothing freed yet.
@@ -81,9 +81,9 @@ struct State {
     reserved_high: u64,
 }
 
-impl State {
-    const fn new() -> State {
-        State {
+impl GraphMemory {
+    pub(crate) const fn new() -> GraphMemory {
+        GraphMemory {
             sizes: BTreeMap::new(),
             live: BTreeMap::new(),
             live_bytes: 0,
@@ -94,15 +94,13 @@ impl State {
     }
 }
 
-static STATE: Mutex<State> = Mutex::new(State::new());
-
 /// Forgets all memory of graphs: the device was reset, and hands out its addresses again.
 pub(crate) fn forget_memory() {
-    with_state(|state| *state = State::new());
+    with_state(|state| *state = GraphMemory::new());
 }
 
-fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> T {
-    body(&mut STATE.lock().unwrap_or_else(PoisonError::into_inner))
+fn with_state<T>(body: impl FnOnce(&mut GraphMemory) -> T) -> T {
+    body(&mut lock(&state().graph_memory))
 }
 
 /// Checks whether a graph allocates the memory at an address.

@@ -1,44 +1,42 @@
 //! Objects of the program that graphs keep alive.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
 
 use super::{HANDLE_STEP, HostCall, with_graph};
 use crate::errors::{self, Code};
 use crate::memory::pointer_to;
+use crate::state::{lock, state};
 
 /// `cudaGraphUserObjectMove`: the graph takes over references of the caller.
 const MOVE: u32 = 1;
 
 /// An object with the function that destroys it.
 #[derive(Debug)]
-struct Object {
+pub(crate) struct UserObject {
     destroy: HostCall,
     references: u64,
 }
 
-static OBJECTS: Mutex<BTreeMap<u64, Object>> = Mutex::new(BTreeMap::new());
-
 /// Creates an object; returns its handle.
 pub(crate) fn create_object(destroy: HostCall, references: u32) -> Result<u64, Code> {
-    static NEXT: AtomicU64 = AtomicU64::new(0x2000_0000);
     if references == 0 {
         return Err(errors::INVALID_VALUE);
     }
-    let handle = NEXT.fetch_add(HANDLE_STEP, Ordering::Relaxed);
-    let object = Object {
+    let handle = state()
+        .next_user_object
+        .fetch_add(HANDLE_STEP, Ordering::Relaxed);
+    let object = UserObject {
         destroy,
         references: references.into(),
     };
-    let mut objects = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut objects = lock(&state().user_objects);
     objects.insert(handle, object);
     Ok(handle)
 }
 
 /// Adds references of the program.
 pub(crate) fn retain_object(handle: u64, count: u32) -> Result<(), Code> {
-    let mut objects = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut objects = lock(&state().user_objects);
     let object = objects.get_mut(&handle).filter(|_| count > 0);
     object.ok_or(errors::INVALID_VALUE)?.references += u64::from(count);
     Ok(())
@@ -46,7 +44,7 @@ pub(crate) fn retain_object(handle: u64, count: u32) -> Result<(), Code> {
 
 /// Releases references; the last one destroys the object.
 pub(crate) fn release_object(handle: u64, count: u32) -> Result<(), Code> {
-    let mut objects = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut objects = lock(&state().user_objects);
     let object = objects.get_mut(&handle).ok_or(errors::INVALID_VALUE)?;
     let left = object.references.checked_sub(count.into());
     object.references = left.filter(|_| count > 0).ok_or(errors::INVALID_VALUE)?;
@@ -56,7 +54,7 @@ pub(crate) fn release_object(handle: u64, count: u32) -> Result<(), Code> {
     let ended = objects.remove(&handle);
     // The function may release other objects.
     drop(objects);
-    if let Some(Object { destroy, .. }) = ended {
+    if let Some(UserObject { destroy, .. }) = ended {
         // SAFETY: the program gave the function with this argument for this call.
         unsafe { (destroy.function)(pointer_to(destroy.argument)) };
     }

@@ -1,0 +1,173 @@
+//! State of the process that both interfaces share.
+//!
+//! A program may use the runtime and the driver library on the same streams and graphs. Each library has a copy of
+//! these sources with its own statics. The driver's library therefore holds the state, and the runtime's libraries,
+//! which load it as those of NVIDIA do, use it through a pointer. All are built together, so that its layout is the
+//! same in each.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::advice::Advice;
+use crate::client::AttributeValue;
+use crate::connection::Connection;
+use crate::errors::Code;
+use crate::graph::{Captures, Graph, GraphMemory, NodeArguments, NodeAttribute, UserObject};
+use crate::kernels::Signature;
+use crate::memory::Mapping;
+use crate::registered::Range;
+use crate::system::{find_symbol, thread_number};
+use crate::values::Held;
+
+/// State of the process.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// The connection to the device, opened at the first request.
+    pub(crate) connection: OnceLock<Result<Mutex<Connection>, Code>>,
+    /// Text of device `printf` that the program has not seen: it appears when the program synchronizes.
+    pub(crate) printed: Mutex<Vec<u8>>,
+    /// A fault of a kernel, which stays until a reset.
+    pub(crate) sticky: AtomicI32,
+    /// Messages that were printed.
+    pub(crate) said: Mutex<BTreeSet<String>>,
+    /// Limits that the program set, by their number in `cudaLimit`.
+    pub(crate) limits: Mutex<BTreeMap<u32, u64>>,
+    /// Mappings of shared memory by the address of their first byte.
+    pub(crate) mappings: Mutex<BTreeMap<u64, Mapping>>,
+    /// Registered host memory by the address of its first byte.
+    pub(crate) registered: Mutex<BTreeMap<u64, Range>>,
+    /// Tells whether registered memory has a view: most programs have none.
+    pub(crate) has_views: AtomicBool,
+    /// Advice by the address of the allocation. Ranges within one are not distinguished.
+    pub(crate) advice: Mutex<BTreeMap<u64, Advice>>,
+    /// Signatures by the numbers of the kernels on the device.
+    pub(crate) signatures: Mutex<BTreeMap<u64, Signature>>,
+    /// Graphs by handle.
+    pub(crate) graphs: Mutex<BTreeMap<u64, Graph>>,
+    pub(crate) next_graph: AtomicU64,
+    /// By node: the arguments that the program was told last, which stay until it asks again.
+    pub(crate) node_arguments: Mutex<BTreeMap<u64, NodeArguments>>,
+    /// Attributes of nodes that change nothing here.
+    pub(crate) node_attributes: Mutex<BTreeMap<NodeAttribute, AttributeValue>>,
+    /// Objects of the program that graphs keep alive, by handle.
+    pub(crate) user_objects: Mutex<BTreeMap<u64, UserObject>>,
+    pub(crate) next_user_object: AtomicU64,
+    pub(crate) captures: Mutex<Captures>,
+    /// Capturing streams: most programs have none and pay one load.
+    pub(crate) capturing: AtomicUsize,
+    pub(crate) graph_memory: Mutex<GraphMemory>,
+    /// Operations that wait for a value, by stream.
+    pub(crate) held: Mutex<Held>,
+    /// Some stream has such operations: in most programs none ever does.
+    pub(crate) holds: AtomicBool,
+    pub(crate) next_held: AtomicU64,
+    /// Returns the state of the calling thread.
+    thread: extern "C" fn() -> *const ThreadState,
+}
+
+/// State of a thread.
+#[derive(Debug)]
+pub(crate) struct ThreadState {
+    /// Mode of captures (`cudaStreamCaptureMode`), which programs exchange.
+    pub(crate) capture_mode: Cell<u32>,
+    /// Functions of the program that run in the order of a stream on this thread.
+    pub(crate) host_functions: Cell<u32>,
+}
+
+static OWN: State = State {
+    connection: OnceLock::new(),
+    printed: Mutex::new(Vec::new()),
+    sticky: AtomicI32::new(0),
+    said: Mutex::new(BTreeSet::new()),
+    limits: Mutex::new(BTreeMap::new()),
+    mappings: Mutex::new(BTreeMap::new()),
+    registered: Mutex::new(BTreeMap::new()),
+    has_views: AtomicBool::new(false),
+    advice: Mutex::new(BTreeMap::new()),
+    signatures: Mutex::new(BTreeMap::new()),
+    graphs: Mutex::new(BTreeMap::new()),
+    next_graph: AtomicU64::new(0x4000),
+    node_arguments: Mutex::new(BTreeMap::new()),
+    node_attributes: Mutex::new(BTreeMap::new()),
+    user_objects: Mutex::new(BTreeMap::new()),
+    next_user_object: AtomicU64::new(0x2000_0000),
+    captures: Mutex::new(Captures::new()),
+    capturing: AtomicUsize::new(0),
+    graph_memory: Mutex::new(GraphMemory::new()),
+    held: Mutex::new(BTreeMap::new()),
+    holds: AtomicBool::new(false),
+    next_held: AtomicU64::new(0),
+    thread: own_thread,
+};
+
+thread_local! {
+    static THREAD: ThreadState = const { ThreadState {
+        capture_mode: Cell::new(0),
+        host_functions: Cell::new(0),
+    } };
+}
+
+extern "C" fn own_thread() -> *const ThreadState {
+    THREAD.with(|thread| std::ptr::from_ref(thread))
+}
+
+/// Returns the state that this library holds.
+pub(crate) fn own() -> &'static State {
+    &OWN
+}
+
+/// Returns the state of the process.
+pub(crate) fn state() -> &'static State {
+    if !cfg!(any(shim = "cudart12", shim = "cudart13")) {
+        return &OWN;
+    }
+    static SHARED: AtomicPtr<State> = AtomicPtr::new(std::ptr::null_mut());
+    let mut shared = SHARED.load(Ordering::Acquire);
+    if shared.is_null() {
+        shared = find_shared();
+        SHARED.store(shared, Ordering::Release);
+    }
+    // SAFETY: a static of this library or of that of the driver, which stays loaded.
+    unsafe { &*shared }
+}
+
+/// Finds the state that the driver's library holds.
+fn find_shared() -> *mut State {
+    let found = find_symbol(c"libcuda.so.1", c"__cudaTunerState");
+    if found.is_null() {
+        // The library of another driver.
+        return std::ptr::from_ref(&OWN).cast_mut();
+    }
+    // SAFETY: the symbol is the function of that name in `driver`, of this type.
+    unsafe {
+        let get =
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *const c_void>(found);
+        get().cast_mut().cast()
+    }
+}
+
+/// Returns the state of this thread.
+pub(crate) fn thread_state<T>(body: impl FnOnce(&ThreadState) -> T) -> T {
+    let thread = (state().thread)();
+    // SAFETY: of this thread, which does not end meanwhile.
+    body(unsafe { &*thread })
+}
+
+/// Locks a part of the state, whoever panicked while holding the lock.
+pub(crate) fn lock<T>(part: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Identifies a thread of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Thread(u64);
+
+impl Thread {
+    /// The calling thread.
+    pub(crate) fn current() -> Thread {
+        Thread(thread_number())
+    }
+}
