@@ -196,7 +196,7 @@ fn graphs(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 /// Builds and runs a program of this folder.
-fn built(name: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+pub(super) fn built(name: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     built_with(name, &[], arguments)
 }
 

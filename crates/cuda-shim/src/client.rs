@@ -93,9 +93,14 @@ pub(crate) fn copy_stream_attributes(to: u64, from: u64) -> Result<(), Code> {
 
 /// Destroys a stream; its work completes.
 pub(crate) fn destroy_stream(stream: u64) -> Result<(), Code> {
-    request(Op::DestroyStream, &[stream])?;
+    values::destroy_stream(stream)?;
     crate::graph::abandon_capture(stream);
     Ok(())
+}
+
+/// Ends a stream on the device.
+pub(crate) fn end_stream(stream: u64) -> Result<(), Code> {
+    request(Op::DestroyStream, &[stream]).map(drop)
 }
 
 /// Waits for a stream.

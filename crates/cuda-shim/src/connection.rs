@@ -13,7 +13,7 @@ use crate::protocol::{
     reply_code, write_frame, write_head,
 };
 use crate::say::say_once;
-use crate::state::{lock as lock_part, state};
+use crate::state::{lock as lock_part, state, thread_state};
 use crate::system;
 
 /// End of the numbers of `CUdevice_attribute` and `cudaDeviceAttr`.
@@ -196,6 +196,9 @@ pub(crate) fn receive(op: Op, head: &Message, sink: Sink<'_>) -> Result<Reply, C
 }
 
 fn exchange(op: Op, head: &Message, bulk: &[u8], sink: Option<Sink<'_>>) -> Result<Reply, Code> {
+    if thread_state(|thread| thread.host_functions.get()) > 0 {
+        return Err(errors::NOT_PERMITTED);
+    }
     let mut guard = lock(connection()?)?;
     let answered = transfer(&mut guard.stream, op, head, bulk, sink);
     let (header, reply) = answered.map_err(|error| {

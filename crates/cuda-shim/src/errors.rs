@@ -86,6 +86,8 @@ codes! {
     LAUNCH_FAILURE = 719,
     /// A cooperative grid that the device cannot hold at once.
     COOPERATIVE_TOO_LARGE = 720,
+    /// A call of CUDA by a function that runs in the order of a stream.
+    NOT_PERMITTED = 800,
     /// A function that this device does not implement.
     NOT_SUPPORTED = 801,
     /// A cluster that the device or the grid does not allow.

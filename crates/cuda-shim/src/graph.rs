@@ -10,6 +10,7 @@ mod conditional;
 mod describe;
 mod dot;
 mod edges;
+mod host_call;
 mod memory;
 mod parameters;
 mod run;
@@ -33,6 +34,7 @@ pub(crate) use dot::write_dot;
 pub(crate) use edges::{
     Handles, Question, Wanted, add, change_edges, list_edges, list_related, remove,
 };
+pub(crate) use host_call::HostCall;
 pub(crate) use memory::{
     AllocationNode, GraphMemory, allocate_in_order, attribute, end_use, forget_memory, freed_by,
     owns, release_in_order, set_attribute, trim,
@@ -44,25 +46,15 @@ pub(crate) use user_objects::{
 };
 
 use std::collections::BTreeSet;
-use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
 use crate::client;
 use crate::errors::{self, Code};
 use crate::kernels::Launch;
-use crate::memory::{Copy, Fill, pointer_to};
+use crate::memory::{Copy, Fill, Place};
 use crate::state::{lock, state};
 use crate::values::{self, StreamValue};
 use conditional::Conditional;
-
-/// A function of the program with its argument.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HostCall {
-    /// The function.
-    pub function: unsafe extern "C" fn(*mut c_void),
-    /// Its argument.
-    pub argument: u64,
-}
 
 /// One operation of a stream.
 #[derive(Debug, Clone)]
@@ -87,6 +79,10 @@ pub(crate) enum Node {
     Allocate(u64),
     /// Its end.
     Free(u64),
+    /// The beginning of memory of a pool, outside of graphs.
+    Begin(Place),
+    /// Its end.
+    End(u64),
     /// A write of a word, or a wait for its value.
     Value(StreamValue),
     /// Bodies that run depending on a value.
@@ -108,8 +104,7 @@ impl Node {
             Node::Fill(fill) => Fill { stream, ..*fill }.run(),
             Node::Host(call) => {
                 client::order_host_function(stream)?;
-                // SAFETY: the program gave the function with this argument for this call.
-                unsafe { (call.function)(pointer_to(call.argument)) };
+                call.run();
                 Ok(())
             }
             Node::Record(event) => client::record_event(*event, stream),
@@ -124,6 +119,12 @@ impl Node {
                 end_use(*address);
                 Ok(())
             }
+            Node::Begin(place) => {
+                // The program may have freed the memory while the stream waited.
+                let _ = crate::memory::note_access(stream, "allocation", place, true);
+                Ok(())
+            }
+            Node::End(address) => crate::memory::end_in_order(*address, stream),
             // A launch of a graph runs whole: a wait in it finds the word or has failed.
             Node::Value(value) => match value.run(stream)? {
                 true => Ok(()),
@@ -141,7 +142,7 @@ impl Node {
             Node::Fill(_) => 2,
             Node::Host(_) => 3,
             Node::Child(_) => 4,
-            Node::Empty | Node::Removed => 5,
+            Node::Empty | Node::Removed | Node::Begin(_) | Node::End(_) => 5,
             Node::Wait(_) => 6,
             Node::Record(_) => 7,
             Node::Allocate(_) => 10,
@@ -264,6 +265,15 @@ pub(crate) fn submit_launch(launch: Launch) -> Result<(), Code> {
     submit(launch.stream, Node::Launch(launch))
 }
 
+/// The same, and records events after it.
+pub(crate) fn submit_recorded(launch: Launch, events: &[u64]) -> Result<(), Code> {
+    let stream = launch.stream;
+    submit_launch(launch)?;
+    events
+        .iter()
+        .try_for_each(|event| submit(stream, Node::Record(*event)))
+}
+
 /// Distance between handles: a program that dereferences one faults at once.
 const HANDLE_STEP: u64 = 16;
 
@@ -294,8 +304,20 @@ pub(crate) fn destroy(handle: u64) -> Result<(), Code> {
         // A body that the program has destroyed is gone already.
         let _ = destroy(*nested);
     }
+    for node in &graph.nodes {
+        if let Node::Allocate(address) = node {
+            memory::end_unused(*address);
+        }
+    }
     user_objects::release_all(&graph.objects);
     Ok(())
+}
+
+/// Reports whether a graph has a node that allocates the memory at an address.
+fn is_allocated_by_graph(address: u64) -> bool {
+    let is_it = |node: &Node| matches!(node, Node::Allocate(other) if *other == address);
+    let graphs = lock(&state().graphs);
+    graphs.values().any(|graph| graph.nodes.iter().any(is_it))
 }
 
 /// Runs a graph on a stream, or adds its nodes to the graph that the stream captures.
@@ -321,7 +343,9 @@ pub(crate) fn add_node(graph: u64, node: Node, dependencies: &[u64]) -> Result<u
         .map(|other| edges::place_of_node(graph, *other));
     let mut before = places.collect::<Result<Vec<_>, _>>()?;
     before.sort_unstable();
-    before.dedup();
+    if before.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(errors::INVALID_VALUE);
+    }
     let number = with_graph(graph, |graph| {
         let known = before.iter().all(|place| *place < graph.nodes.len());
         known.then(|| {

@@ -389,8 +389,12 @@ const MULTIPROCESSORS: u32 = 16;
 
 const ATTRIBUTE_COOPERATIVE: u32 = 2;
 const ATTRIBUTE_CLUSTER: u32 = 4;
+const ATTRIBUTE_PROGRAMMATIC_EVENT: u32 = 7;
+const ATTRIBUTE_COMPLETION_EVENT: u32 = 12;
+/// Numbers of attributes without an effect here.
+const OTHER_ATTRIBUTES: [std::ops::RangeInclusive<u32>; 4] = [0..=3, 5..=6, 8..=11, 13..=16];
 
-/// Reads the attributes that change what a launch does.
+/// Reads the attributes that change what a launch does. Returns the events to record after it.
 ///
 /// # Safety
 /// As many attributes as stated are readable.
@@ -398,9 +402,13 @@ pub(crate) unsafe fn read_attributes(
     launch: &mut Launch,
     attributes: *const LaunchAttribute,
     count: u32,
-) {
+) -> Result<Vec<u64>, Code> {
+    let mut events = Vec::new();
+    if count == 0 {
+        return Ok(events);
+    }
     if attributes.is_null() {
-        return;
+        return Err(errors::INVALID_VALUE);
     }
     // SAFETY: the caller's promise.
     let attributes = unsafe { std::slice::from_raw_parts(attributes, count as usize) };
@@ -409,9 +417,15 @@ pub(crate) unsafe fn read_attributes(
         match attribute.id {
             ATTRIBUTE_COOPERATIVE if x != 0 => launch.flags |= COOPERATIVE,
             ATTRIBUTE_CLUSTER => launch.cluster = Dim3 { x, y, z },
-            _ => {}
+            ATTRIBUTE_PROGRAMMATIC_EVENT | ATTRIBUTE_COMPLETION_EVENT => {
+                events.push(u64::from(x) | u64::from(y) << 32);
+            }
+            number if OTHER_ATTRIBUTES.iter().any(|known| known.contains(&number)) => {}
+            ATTRIBUTE_COOPERATIVE => {}
+            _ => return Err(errors::INVALID_VALUE),
         }
     }
+    Ok(events)
 }
 
 /// Shared memory of a block without an opt-in, bytes.

@@ -4,16 +4,18 @@
 //! contents before a launch and writes them back after it; in between the program owns it. Copies
 //! therefore treat shared memory as host memory.
 
+mod release;
+
 use std::ffi::c_void;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 
+pub(crate) use self::release::{end_in_order, release, release_kind};
 use crate::connection::{call, device, flush_printed, is_bad_address, receive, send};
 pub(crate) use crate::direction::Direction;
 use crate::direction::Side;
 use crate::errors::{self, Code};
-use crate::graph;
 use crate::protocol::{Message, NO_POOL, Op, Shape, kind};
 use crate::registered::{self, exchanged};
 use crate::say::say_once;
@@ -157,28 +159,6 @@ pub(crate) fn map_shared(address: u64, bytes: u64, kind: u32, path: &str) -> Res
 /// Size of the mapping that holds the range: whole pages.
 fn mapped_bytes(address: u64, bytes: u64) -> u64 {
     (address % PAGE + bytes.max(1)).next_multiple_of(PAGE)
-}
-
-/// Frees memory of any kind. A null pointer is no error.
-pub(crate) fn release(address: u64) -> Result<(), Code> {
-    if address == 0 {
-        return Ok(());
-    }
-    if graph::owns(address) {
-        // The next launch of the graph uses it again.
-        graph::end_use(address);
-        return Ok(());
-    }
-    flush_printed();
-    let mut head = Message::new();
-    head.put_u64(address);
-    call(Op::Free, &head)?;
-    crate::advice::forget(address);
-    let mut mappings = lock(&state().mappings);
-    if let Some(mapping) = mappings.remove(&address) {
-        system::unmap(address & !(PAGE - 1), mapped_bytes(address, mapping.bytes));
-    }
-    Ok(())
 }
 
 /// Forgets every mapping: the device was reset.
@@ -405,7 +385,12 @@ fn read_into(stream: &mut UnixStream, into: &mut [u8]) -> std::io::Result<()> {
 }
 
 /// Tells the device that an operation of a stream accesses shared memory here, which it orders with others.
-fn note_access(stream: u64, name: &str, place: &Place, writes: bool) -> Result<(), Code> {
+pub(crate) fn note_access(
+    stream: u64,
+    name: &str,
+    place: &Place,
+    writes: bool,
+) -> Result<(), Code> {
     let mut head = Message::new();
     head.put_u64(stream)
         .put_u64(place.address)

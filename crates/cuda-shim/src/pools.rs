@@ -6,7 +6,7 @@ use crate::abi::store;
 use crate::connection::call;
 use crate::errors::{self, Code};
 use crate::memory::{address_of, pointer_to};
-use crate::protocol::{DEVICE_ACCESS, HOST_ACCESS, Message, NO_POOL, Op, kind};
+use crate::protocol::{DEVICE_ACCESS, HOST_ACCESS, MAX_BYTES, Message, NO_POOL, Op, kind};
 
 /// `CUmemLocation`.
 #[repr(C)]
@@ -23,6 +23,8 @@ pub struct Properties {
     allocation: c_uint,
     handles: c_int,
     location: Location,
+    security: *const c_void,
+    max_bytes: usize,
 }
 
 /// `CUmemAllocationType`.
@@ -131,6 +133,7 @@ pub(crate) unsafe fn create(
     };
     put_attribute(pool, HOST_ACCESS, access(ON_HOST.contains(&place)))?;
     put_attribute(pool, DEVICE_ACCESS, access(place == ON_DEVICE))?;
+    put_attribute(pool, MAX_BYTES, properties.max_bytes as u64)?;
     // SAFETY: as above.
     unsafe { store(to, pointer_to(pool)) }
 }

@@ -43,6 +43,11 @@ pub const NO_POOL: u64 = 0;
 /// Pool of an allocation that comes from the selected one.
 pub const CURRENT_POOL: u64 = u64::MAX;
 
+/// Stream of a free that waits for nothing and is ordered with nothing.
+pub const NO_STREAM: u64 = u64::MAX;
+/// Attribute of a pool beside those: its size at most, bytes; 0 for no limit.
+pub const MAX_BYTES: u32 = 0x103;
+
 /// Priorities of streams, as of NVIDIA's GPUs since compute capability 7.0.
 pub const LEAST_PRIORITY: i32 = 0;
 /// The same of the streams that precede others.

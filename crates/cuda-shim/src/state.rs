@@ -97,7 +97,7 @@ static OWN: State = State {
     captures: Mutex::new(Captures::new()),
     capturing: AtomicUsize::new(0),
     graph_memory: Mutex::new(GraphMemory::new()),
-    held: Mutex::new(BTreeMap::new()),
+    held: Mutex::new(Held::new()),
     holds: AtomicBool::new(false),
     next_held: AtomicU64::new(0),
     thread: own_thread,

@@ -3,12 +3,12 @@
 //! The device runs an operation when it is submitted. A stream whose word does not have the value yet keeps its later
 //! operations here; they run when the word has it, at the latest when the host waits for the stream.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::client::describe_stream;
+use crate::client::{self, describe_stream};
 use crate::connection::call;
 use crate::errors::{self, Code};
 use crate::graph::Node;
@@ -85,8 +85,22 @@ pub(crate) struct Waiting {
     node: Node,
 }
 
-/// Operations by stream.
-pub(crate) type Held = BTreeMap<u64, VecDeque<Waiting>>;
+/// Operations that wait, by stream.
+#[derive(Debug)]
+pub(crate) struct Held {
+    queues: BTreeMap<u64, VecDeque<Waiting>>,
+    /// Streams that the program destroyed before their operations ran, after which they end.
+    destroyed: BTreeSet<u64>,
+}
+
+impl Held {
+    pub(crate) const fn new() -> Held {
+        Held {
+            queues: BTreeMap::new(),
+            destroyed: BTreeSet::new(),
+        }
+    }
+}
 
 fn held() -> MutexGuard<'static, Held> {
     lock(&state().held)
@@ -110,7 +124,7 @@ pub(crate) fn is_held(stream: u64) -> bool {
 fn must_wait(held: &Held, stream: u64, number: u64) -> bool {
     let is_earlier =
         |queue: &VecDeque<Waiting>| queue.front().is_some_and(|first| first.number < number);
-    held.iter().any(|(other, queue)| {
+    held.queues.iter().any(|(other, queue)| {
         // The legacy default stream waits for blocking streams, and they for it.
         let meets = LEGACY.contains(&stream) != LEGACY.contains(other);
         let ordered = *other == stream || meets && is_blocking(*other) && is_blocking(stream);
@@ -126,7 +140,7 @@ fn records(held: &Held, event: u64) -> bool {
 /// The stream that records an event after it has waited.
 fn find_record(held: &Held, event: u64) -> Option<u64> {
     let is_it = |waiting: &Waiting| matches!(waiting.node, Node::Record(e) if e == event);
-    let mut streams = held.iter();
+    let mut streams = held.queues.iter();
     let found = streams.find(|(_, queue)| queue.iter().any(is_it));
     found.map(|(stream, _)| *stream)
 }
@@ -138,6 +152,9 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
         return node.run(stream);
     }
     let mut waiting = held();
+    if waiting.destroyed.contains(&stream) {
+        return Err(errors::INVALID_HANDLE);
+    }
     let mut holds = must_wait(&waiting, stream, u64::MAX);
     if let Node::Wait(event) = node {
         holds |= records(&waiting, event);
@@ -152,7 +169,7 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
     }
     if holds {
         let number = state().next_held.fetch_add(1, Ordering::Relaxed);
-        let queue = waiting.entry(stream).or_default();
+        let queue = waiting.queues.entry(stream).or_default();
         queue.push_back(Waiting { number, node });
         state().holds.store(true, Ordering::Relaxed);
     }
@@ -160,13 +177,32 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
     progress()
 }
 
+/// Destroys a stream; one whose operations wait ends after them.
+pub(crate) fn destroy_stream(stream: u64) -> Result<(), Code> {
+    if state().holds.load(Ordering::Relaxed) {
+        progress()?;
+        let mut held = held();
+        if held.destroyed.contains(&stream) {
+            return Err(errors::INVALID_HANDLE);
+        }
+        if held.queues.contains_key(&stream) {
+            held.destroyed.insert(stream);
+            return Ok(());
+        }
+    }
+    client::end_stream(stream)
+}
+
 /// Takes an operation that no longer waits, with its stream.
 fn take_ready() -> Result<Option<(u64, Node)>, Code> {
     let mut held = held();
-    let streams: Vec<u64> = held.keys().copied().collect();
+    let streams: Vec<u64> = held.queues.keys().copied().collect();
     for stream in streams {
-        let mut queue = held.remove(&stream).unwrap_or_default();
+        let mut queue = held.queues.remove(&stream).unwrap_or_default();
         let Some(first) = queue.pop_front() else {
+            if held.destroyed.remove(&stream) {
+                client::end_stream(stream)?;
+            }
             continue;
         };
         let ready = !must_wait(&held, stream, first.number)
@@ -177,13 +213,15 @@ fn take_ready() -> Result<Option<(u64, Node)>, Code> {
             };
         if ready {
             // Later operations stay behind this one while it runs.
-            held.insert(stream, queue);
+            held.queues.insert(stream, queue);
             return Ok(Some((stream, first.node)));
         }
         queue.push_front(first);
-        held.insert(stream, queue);
+        held.queues.insert(stream, queue);
     }
-    state().holds.store(!held.is_empty(), Ordering::Relaxed);
+    state()
+        .holds
+        .store(!held.queues.is_empty(), Ordering::Relaxed);
     Ok(None)
 }
 
@@ -209,7 +247,7 @@ pub(crate) fn finish(stream: u64) -> Result<(), Code> {
     while state().holds.load(Ordering::Relaxed) {
         progress()?;
         let done = match stream {
-            ALL_STREAMS => held().is_empty(),
+            ALL_STREAMS => held().queues.is_empty(),
             stream => !must_wait(&held(), stream, u64::MAX),
         };
         if done {

@@ -27,6 +27,7 @@ mod predicted;
 mod refusals;
 mod sass_only;
 mod server;
+mod shared;
 mod streams;
 mod summary;
 mod time;

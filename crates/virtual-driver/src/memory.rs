@@ -10,36 +10,36 @@ use cuda_shim::protocol::{Shape, kind};
 use vgpu::BufferId;
 
 use crate::device::Device;
-use crate::pages::{PAGE, differences};
+use crate::pages::PAGE;
 use crate::streams::Access;
 use crate::time::{device_copy_us, host_copy_us};
 
 /// Memory that both sides access: an anonymous file, which ends with the processes that hold it.
 #[derive(Debug)]
 pub(crate) struct SharedFile {
-    file: File,
+    pub(crate) file: File,
     /// Offset of the first byte in the file: an address is at the same place of its page.
-    offset: u64,
+    pub(crate) offset: u64,
     /// What both sides had after the last exchange.
-    known: Vec<u8>,
+    pub(crate) known: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct Allocation {
-    buffer: BufferId,
-    bytes: u64,
+pub(crate) struct Allocation {
+    pub(crate) buffer: BufferId,
+    pub(crate) bytes: u64,
     kind: u32,
     /// Handle of the memory pool that it comes from.
     pool: Option<u64>,
-    shared: Option<SharedFile>,
+    pub(crate) shared: Option<SharedFile>,
     /// A variable of a module, which the program does not free.
-    variable: bool,
+    pub(crate) variable: bool,
 }
 
 /// Allocations by their first address.
 #[derive(Debug, Default)]
 pub(crate) struct Allocations {
-    by_address: BTreeMap<u64, Allocation>,
+    pub(crate) by_address: BTreeMap<u64, Allocation>,
 }
 
 impl SharedFile {
@@ -76,6 +76,9 @@ impl Device {
     ) -> Result<(u64, String), Code> {
         self.check()?;
         let pool = self.pools.resolve(pool, kind)?;
+        if pool.is_some_and(|pool| !self.pools.has_room(pool, bytes)) {
+            return Err(errors::OUT_OF_MEMORY);
+        }
         let name = match kind {
             kind::DEVICE => "device memory",
             kind::PINNED => "pinned memory",
@@ -169,26 +172,42 @@ impl Device {
         Ok((address, bytes, path))
     }
 
-    /// Frees an allocation. As on a GPU, this waits for the device.
+    /// Frees an allocation. As on a GPU, this waits for the device, but for memory of a pool.
     pub(crate) fn free(&mut self, address: u64) -> Result<(), Code> {
         self.check()?;
-        let allocations = &mut self.allocations.by_address;
+        if self.freeable(address)?.pool.is_none() {
+            self.streams.synchronize(cuda_shim::protocol::ALL_STREAMS);
+        }
+        self.remove(address);
+        Ok(())
+    }
+
+    /// The allocation that begins at an address, which the program may free.
+    pub(crate) fn freeable(&self, address: u64) -> Result<Found, Code> {
+        let found = self.allocations.by_address.get(&address);
         // An array is destroyed by its own function.
         let kept = |found: &Allocation| {
             found.variable || found.kind == kind::ARRAY && self.arrays.contains_key(&address)
         };
-        if allocations.get(&address).is_none_or(kept) {
-            return Err(errors::INVALID_VALUE);
-        }
-        if let Some(allocation) = allocations.remove(&address) {
-            self.streams.synchronize(cuda_shim::protocol::ALL_STREAMS);
+        let found = found.filter(|found| !kept(found));
+        let found = found.ok_or(errors::INVALID_VALUE)?;
+        Ok(Found {
+            address,
+            bytes: found.bytes,
+            kind: found.kind,
+            pool: found.pool,
+        })
+    }
+
+    /// Removes an allocation.
+    pub(crate) fn remove(&mut self, address: u64) {
+        if let Some(allocation) = self.allocations.by_address.remove(&address) {
             self.streams.forget(&(address..address + allocation.bytes));
             self.memory.free(allocation.buffer);
             if let Some(pool) = allocation.pool {
                 self.pools.remove(pool, allocation.bytes);
             }
         }
-        Ok(())
     }
 
     /// The allocation or variable that holds an address.
@@ -403,72 +422,6 @@ impl Device {
         let operation = self.streams.submit(stream, name.into(), lasting_us);
         for conflict in self.streams.check(&operation, accesses) {
             self.report_conflict(&conflict);
-        }
-    }
-
-    /// Whether a range begins in memory that the host shares. A program that uses both interfaces copies
-    /// such memory of one through the other.
-    pub(crate) fn is_shared(&self, address: u64) -> bool {
-        let found = self.allocations.by_address.range(..=address).next_back();
-        found.is_some_and(|(base, allocation)| {
-            allocation.shared.is_some() && address - base < allocation.bytes
-        })
-    }
-
-    /// Reports whether a module has a managed variable.
-    pub(crate) fn has_managed_variable(&self) -> bool {
-        let mut allocations = self.allocations.by_address.values();
-        allocations.any(|allocation| allocation.variable)
-    }
-
-    /// Takes what the host wrote to shared memory, before a launch.
-    pub(crate) fn take_shared(&mut self) {
-        let memory = &mut self.memory;
-        for allocation in self.allocations.by_address.values_mut() {
-            let Some(shared) = &mut allocation.shared else {
-                continue;
-            };
-            let mut now = vec![0; allocation.bytes as usize];
-            if shared.file.read_exact_at(&mut now, shared.offset).is_err() {
-                continue;
-            }
-            for range in differences(&shared.known, &now) {
-                let part = now.get(range.clone()).unwrap_or_default();
-                memory.write(allocation.buffer, range.start as u64, part);
-            }
-            shared.known = now;
-        }
-    }
-
-    /// Marks all memory as written: machine code does not tell what it wrote.
-    pub(crate) fn mark_written(&mut self) {
-        if !self.options.hazards || self.modules.iter().flatten().all(|module| module.sass_only) {
-            return;
-        }
-        for allocation in self.allocations.by_address.values() {
-            // A write of the same bytes marks them as written.
-            let bytes = self.memory.read(allocation.buffer);
-            self.memory.write(allocation.buffer, 0, &bytes);
-        }
-    }
-
-    /// Gives the host what a launch wrote to shared memory.
-    pub(crate) fn give_shared(&mut self) {
-        let memory = &self.memory;
-        for allocation in self.allocations.by_address.values_mut() {
-            let Some(shared) = &mut allocation.shared else {
-                continue;
-            };
-            let now = memory.read(allocation.buffer);
-            for range in differences(&shared.known, &now) {
-                let part = now.get(range.clone()).unwrap_or_default();
-                let offset = shared.offset + range.start as u64;
-                if let Err(error) = shared.file.write_all_at(part, offset) {
-                    self.summary
-                        .add_note(format!("shared memory cannot be written: {error}"));
-                }
-            }
-            shared.known = now;
         }
     }
 }

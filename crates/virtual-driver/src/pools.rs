@@ -5,7 +5,13 @@
 use std::collections::BTreeMap;
 
 use cuda_shim::errors::{self, Code};
-use cuda_shim::protocol::{CURRENT_POOL, DEVICE_ACCESS, HOST_ACCESS, NO_POOL, kind};
+use cuda_shim::protocol::{
+    CURRENT_POOL, DEVICE_ACCESS, GRANULARITY, HOST_ACCESS, MAX_BYTES, NO_POOL, NO_STREAM, Shape,
+    kind,
+};
+
+use crate::device::Device;
+use crate::memory::access;
 
 /// Handle of the pool that the device has from the start.
 const DEFAULT_DEVICE: u64 = 0x5000_0000;
@@ -45,6 +51,7 @@ impl Pool {
         let access = |permitted: bool| if permitted { READ_WRITE } else { 0 };
         let others = [
             (RELEASE_THRESHOLD, 0),
+            (MAX_BYTES, 0),
             (HOST_ACCESS, access(memory != kind::DEVICE)),
             (DEVICE_ACCESS, access(memory != kind::PINNED)),
         ];
@@ -146,6 +153,16 @@ impl Pools {
         }
     }
 
+    /// Reports whether a pool may hold more bytes.
+    pub(crate) fn has_room(&self, pool: u64, bytes: u64) -> bool {
+        self.by_handle.get(&pool).is_none_or(|pool| {
+            let most = pool.attributes.get(&MAX_BYTES).copied().unwrap_or(0);
+            // A pool takes memory in pieces.
+            let most = most.next_multiple_of(GRANULARITY);
+            most == 0 || pool.used.checked_add(bytes).is_some_and(|all| all <= most)
+        })
+    }
+
     /// Counts an allocation.
     pub(crate) fn add(&mut self, pool: u64, bytes: u64) {
         if let Some(pool) = self.by_handle.get_mut(&pool) {
@@ -192,6 +209,22 @@ impl Pools {
                 *place.ok_or(errors::INVALID_VALUE)? = value;
             }
         }
+        Ok(())
+    }
+}
+
+impl Device {
+    /// Frees memory of a pool after the work of a stream, without a wait.
+    pub(crate) fn free_in_order(&mut self, address: u64, stream: u64) -> Result<(), Code> {
+        self.check()?;
+        let found = self.freeable(address)?;
+        if stream != NO_STREAM {
+            self.check_stream(stream)?;
+            found.pool.ok_or(errors::INVALID_VALUE)?;
+            let freed = access(address, Shape::linear(found.bytes), true);
+            self.order(stream, "free", 0.0, vec![freed]);
+        }
+        self.remove(address);
         Ok(())
     }
 }

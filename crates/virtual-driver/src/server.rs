@@ -1,6 +1,7 @@
 //! The server: answers the requests of the processes of one program.
 
 mod requests;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
@@ -12,7 +13,10 @@ use std::time::{Duration, Instant};
 use cuda_shim::errors::{self, Code};
 use cuda_shim::protocol::{Fields, FrameHeader, Message, NO_POOL, Op, Shape, write_frame};
 
-use self::requests::{answer_access, answer_pool, answer_stream_properties, answer_value};
+use self::requests::{
+    answer_access, answer_pool, answer_stream_properties, answer_value, survives_fault,
+};
+use self::streams::answer_stream;
 use crate::attributes::device_attributes;
 use crate::device::{ADDRESSES, Device, Options, Published};
 use crate::launches::{Request, report_line};
@@ -231,6 +235,11 @@ type Answer = Result<(), Code>;
 /// Answers a request. The outer error is a message that breaks the protocol.
 fn answer(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::Result<Answer> {
     let mut fields = Fields::new(&frame.head);
+    if !survives_fault(op)
+        && let Err(code) = device.check()
+    {
+        return Ok(Err(code));
+    }
     Ok(match op {
         Op::LoadModule
         | Op::UnloadModule
@@ -242,6 +251,7 @@ fn answer(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::
         | Op::SetFunctionAttribute => answer_module(device, op, frame, reply)?,
         Op::Allocate
         | Op::Free
+        | Op::FreeInOrder
         | Op::Find
         | Op::WriteMemory
         | Op::ReadMemory
@@ -400,6 +410,10 @@ fn answer_memory(
             })
         }
         Op::Free => device.free(fields.u64()?),
+        Op::FreeInOrder => {
+            let (address, stream) = (fields.u64()?, fields.u64()?);
+            device.free_in_order(address, stream)
+        }
         Op::Find => device.find(fields.u64()?).map(|found| {
             head.put_u64(found.address)
                 .put_u64(found.bytes)
@@ -432,69 +446,6 @@ fn answer_memory(
             let [free, total] = device.memory_info();
             head.put_u64(free).put_u64(total);
             Ok(())
-        }
-    })
-}
-
-fn answer_stream(
-    device: &mut Device,
-    op: Op,
-    fields: &mut Fields<'_>,
-    reply: &mut Reply,
-) -> io::Result<Answer> {
-    let known = |held: bool| {
-        if held {
-            Ok(())
-        } else {
-            Err(errors::INVALID_HANDLE)
-        }
-    };
-    let all = cuda_shim::protocol::ALL_STREAMS;
-    Ok(match op {
-        Op::CreateStream => {
-            let (flags, priority) = (fields.u32()?, fields.u32()? as i32);
-            let handle = device.streams.create(flags, priority);
-            reply.head.put_u64(handle);
-            device.check()
-        }
-        Op::DestroyStream => {
-            known(device.streams.destroy(fields.u64()?)).and_then(|()| device.check())
-        }
-        Op::Synchronize | Op::HostFunction => {
-            let stream = fields.u64()?;
-            let valid = stream == all || device.streams.holds(stream);
-            if valid && op == Op::Synchronize {
-                device.streams.synchronize(stream);
-            }
-            known(valid).and_then(|()| device.check())
-        }
-        Op::WaitEvent => {
-            let (stream, event) = (fields.u64()?, fields.u64()?);
-            known(device.streams.wait(stream, event))
-        }
-        Op::CreateEvent => {
-            let event = device.streams.create_event(fields.u32()?);
-            reply.head.put_u64(event);
-            device.check()
-        }
-        Op::DestroyEvent => known(device.streams.destroy_event(fields.u64()?)),
-        Op::RecordEvent => {
-            let (event, stream) = (fields.u64()?, fields.u64()?);
-            known(device.streams.holds(stream) && device.streams.record(event, stream))
-                .and_then(|()| device.check())
-        }
-        Op::SynchronizeEvent => {
-            known(device.streams.synchronize_event(fields.u64()?)).and_then(|()| device.check())
-        }
-        _ => {
-            let (start, end) = (fields.u64()?, fields.u64()?);
-            device
-                .streams
-                .elapsed_ms(start, end)
-                .ok_or(errors::INVALID_HANDLE)
-                .map(|ms| {
-                    reply.head.put_u64(ms.to_bits());
-                })
         }
     })
 }

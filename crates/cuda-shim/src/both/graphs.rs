@@ -20,7 +20,10 @@ fn attribute(node: *mut c_void, number: c_uint) -> NodeAttribute {
 
 both! {
     /// Creates an empty graph.
-    fn cuGraphCreate | cudaGraphCreate(graph: *mut *mut c_void, _flags: c_uint) {
+    fn cuGraphCreate | cudaGraphCreate(graph: *mut *mut c_void, flags: c_uint) {
+        if flags != 0 {
+            return Err(errors::INVALID_VALUE);
+        }
         // SAFETY: the program passes where the handle goes.
         unsafe { store(graph, pointer_to(graph::keep(Graph::default()))) }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::abi::{in_context, store};
 use crate::driver::functions::{Function, find_function};
 use crate::errors::{self, Code};
-use crate::graph::submit_launch;
+use crate::graph::{submit_launch, submit_recorded};
 use crate::kernels::{Dim3, Launch, LaunchAttribute, NO_CLUSTER, pack_arguments, read_attributes};
 use crate::memory::address_of;
 use crate::protocol::{COOPERATIVE, FunctionInfo};
@@ -43,12 +43,12 @@ impl LaunchConfig {
     ///
     /// # Safety
     /// Its attributes are readable.
-    pub(crate) unsafe fn launch_of(&self, info: &FunctionInfo) -> Launch {
+    pub(crate) unsafe fn launch_of(&self, info: &FunctionInfo) -> Result<Launch, Code> {
         let shared = u64::from(self.shared_bytes);
         let mut launch = Launch::new(info.id, [self.grid, self.block], shared);
         // SAFETY: the caller's promise.
-        unsafe { read_attributes(&mut launch, self.attributes, self.attribute_count) };
-        launch
+        unsafe { read_attributes(&mut launch, self.attributes, self.attribute_count)? };
+        Ok(launch)
     }
 }
 
@@ -197,16 +197,16 @@ in_context! {
         let function = find_function(function)?;
         // SAFETY: the program passes a configuration or null, and as many arguments as the kernel has
         // parameters.
-        let launch = unsafe {
+        let (launch, events) = unsafe {
             let config = config.as_ref().ok_or(errors::INVALID_VALUE)?;
             let extents = [config.grid, config.block];
             let arguments = Arguments { values, extra };
             let mut launch =
                 prepare(&function, extents, arguments, config.shared_bytes, config.stream)?;
-            read_attributes(&mut launch, config.attributes, config.attribute_count);
-            launch
+            let events = read_attributes(&mut launch, config.attributes, config.attribute_count)?;
+            (launch, events)
         };
-        submit_launch(launch)
+        submit_recorded(launch, &events)
     }
 
     /// Returns how many clusters of a launch the device holds at once.
@@ -218,7 +218,7 @@ in_context! {
         let function = find_function(function)?;
         // SAFETY: the program passes a configuration or null, and where the result goes.
         unsafe {
-            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(&function.info);
+            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(&function.info)?;
             store(clusters, launch.active_clusters()? as c_int)
         }
     }
@@ -233,7 +233,7 @@ in_context! {
         let allowed = function.non_portable_cluster.load(Ordering::Relaxed) != 0;
         // SAFETY: the program passes a configuration or null, and where the result goes.
         unsafe {
-            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(&function.info);
+            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(&function.info)?;
             store(blocks, launch.largest_cluster(allowed)? as c_int)
         }
     }

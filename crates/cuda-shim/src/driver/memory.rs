@@ -104,7 +104,7 @@ in_context! {
     /// Frees device or managed memory.
     fn cuMemFree_v2(address: u64) {
         refuse_unsafe()?;
-        memory::release(address)
+        memory::release_kind(address, false)
     }
 
     /// Frees device memory in the order of a stream.
@@ -113,7 +113,10 @@ in_context! {
     }
 
     /// Frees page-locked host memory.
-    fn cuMemFreeHost(pointer: *mut c_void) { memory::release(address_of(pointer)) }
+    fn cuMemFreeHost(pointer: *mut c_void) {
+        refuse_unsafe()?;
+        memory::release_kind(address_of(pointer), true)
+    }
 
     /// Returns the device address of page-locked memory, which is the same, or of registered memory.
     fn cuMemHostGetDevicePointer_v2(address: *mut u64, pointer: *mut c_void, flags: c_uint) {

@@ -101,7 +101,7 @@ fn describe(
     // SAFETY: the configuration is the program's, which lives during the call.
     let mut stated = match unsafe { launch.config.as_ref() } {
         // SAFETY: its attributes are readable.
-        Some(config) => unsafe { config.launch_of(info) },
+        Some(config) => unsafe { config.launch_of(info)? },
         None => Launch::new(info.id, launch.extents, launch.shared_bytes.into()),
     };
     stated.flags |= launch.flags;

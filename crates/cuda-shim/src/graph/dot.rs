@@ -34,7 +34,7 @@ impl Node {
             Node::Record(event) => format!("EVENT_RECORD\\n{event:#x}"),
             Node::Wait(event) => format!("EVENT_WAIT\\n{event:#x}"),
             Node::Child(graph) => format!("GRAPH\\n{graph:#x}"),
-            Node::Empty | Node::Removed => "EMPTY".to_owned(),
+            Node::Empty | Node::Removed | Node::Begin(_) | Node::End(_) => "EMPTY".to_owned(),
             Node::Allocate(address) => format!("MEM_ALLOC\\n{address:#x}"),
             Node::Free(address) => format!("MEM_FREE\\n{address:#x}"),
             Node::Value(value) => format!("BATCH_MEM_OP\\n{:#x}", value.address),

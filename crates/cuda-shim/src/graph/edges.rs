@@ -64,7 +64,7 @@ pub(super) fn handle(graph: u64, place: usize) -> u64 {
 /// Adds dependencies of `to` on `from`, or removes them.
 ///
 /// # Errors
-/// A node of another graph, or a dependency to remove that is not there.
+/// A node of another graph, a dependency to add that is there, or one to remove that is not.
 fn change(graph: u64, from: &[u64], to: &[u64], adds: bool) -> Result<(), Code> {
     for (from, to) in from.iter().zip(to) {
         let (from, to) = (place_of_node(graph, *from)?, place_of_node(graph, *to)?);
@@ -73,7 +73,7 @@ fn change(graph: u64, from: &[u64], to: &[u64], adds: bool) -> Result<(), Code> 
             let before = graph.before.get_mut(to).filter(|_| known)?;
             let there = before.iter().position(|other| *other == from);
             match (adds, there) {
-                (true, Some(_)) => {}
+                (true, Some(_)) => return None,
                 (true, None) => before.push(from),
                 (false, Some(at)) => drop(before.remove(at)),
                 (false, None) => return None,

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 
 use super::{Node, is_capturing, submit, with_node};
+use crate::client;
 use crate::errors::{self, Code};
-use crate::memory::{address_of, allocate_from, pointer_to};
-use crate::protocol::{CURRENT_POOL, kind};
+use crate::memory::{Place, address_of, allocate_from, pointer_to};
+use crate::protocol::{CURRENT_POOL, NO_STREAM, kind};
 use crate::state::{lock, state};
 
 /// `cudaMemAllocNodeParams`, the same in the driver interface: properties of a pool, then the size and the
@@ -129,12 +130,23 @@ pub(crate) fn begin_use(address: u64) {
     });
 }
 
-/// Marks an allocation as free. Its bytes are held until a trim.
+/// Marks an allocation as free. Its bytes are held until a trim, and its address while a graph has it.
 pub(crate) fn end_use(address: u64) {
     with_state(|state| {
         let bytes = state.live.remove(&address).unwrap_or(0);
         state.live_bytes -= bytes;
     });
+    end_unused(address);
+}
+
+/// Frees memory of graphs that are all destroyed, unless a launch left it in use.
+pub(super) fn end_unused(address: u64) {
+    let in_use = with_state(|state| state.live.contains_key(&address));
+    if !in_use && owns(address) && !super::is_allocated_by_graph(address) {
+        with_state(|state| state.sizes.remove(&address));
+        // The device may have lost its memory to a fault.
+        let _ = crate::memory::end_in_order(address, NO_STREAM);
+    }
 }
 
 /// Returns memory that is not in use.
@@ -176,10 +188,14 @@ pub(crate) fn allocate_in_order(
     pool: Option<*mut c_void>,
 ) -> Result<u64, Code> {
     if !is_capturing(stream) {
-        return match pool {
-            Some(pool) => allocate_from(address_of(pool), bytes, crate::pools::kind_of(pool)?),
-            None => allocate_from(CURRENT_POOL, bytes, kind::DEVICE),
+        let (pool, kind) = match pool {
+            Some(pool) => (address_of(pool), crate::pools::kind_of(pool)?),
+            None => (CURRENT_POOL, kind::DEVICE),
         };
+        client::describe_stream(stream)?;
+        let address = allocate_from(pool, bytes, kind)?;
+        submit(stream, Node::Begin(Place::linear(address, bytes)))?;
+        return Ok(address);
     }
     let address = allocate_for_graph(bytes)?;
     submit(stream, Node::Allocate(address))?;
@@ -188,8 +204,14 @@ pub(crate) fn allocate_in_order(
 
 /// Frees memory in the order of a stream, which may capture.
 pub(crate) fn release_in_order(address: u64, stream: u64) -> Result<(), Code> {
-    match is_capturing(stream) {
-        true => submit(stream, Node::Free(address)),
-        false => crate::memory::release(address),
+    if address == 0 {
+        return Ok(());
+    }
+    match (is_capturing(stream), owns(address)) {
+        (true, true) => submit(stream, Node::Free(address)),
+        // A graph frees only what graphs allocate.
+        (true, false) => Err(errors::INVALID_VALUE),
+        (false, true) => crate::memory::release(address),
+        (false, false) => submit(stream, Node::End(address)),
     }
 }

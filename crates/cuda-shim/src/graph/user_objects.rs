@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use super::{HANDLE_STEP, HostCall, with_graph};
 use crate::errors::{self, Code};
-use crate::memory::pointer_to;
 use crate::state::{lock, state};
 
 /// `cudaGraphUserObjectMove`: the graph takes over references of the caller.
@@ -55,8 +54,7 @@ pub(crate) fn release_object(handle: u64, count: u32) -> Result<(), Code> {
     // The function may release other objects.
     drop(objects);
     if let Some(UserObject { destroy, .. }) = ended {
-        // SAFETY: the program gave the function with this argument for this call.
-        unsafe { (destroy.function)(pointer_to(destroy.argument)) };
+        destroy.run();
     }
     Ok(())
 }

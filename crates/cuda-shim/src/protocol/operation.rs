@@ -154,4 +154,6 @@ operations! {
     /// `stream: u64, address: u64, writes: u32, shape, name: str`: an operation of the stream accesses shared memory
     /// on the host.
     NoteAccess = 66,
+    /// `address: u64, stream: u64`: frees memory of a pool after the work of a stream; `NO_STREAM` has no order.
+    FreeInOrder = 67,
 }

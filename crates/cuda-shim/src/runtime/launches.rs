@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use crate::abi::{runtime, store};
 use crate::client;
 use crate::errors::{self, Code};
-use crate::graph::submit_launch;
+use crate::graph::{submit_launch, submit_recorded};
 use crate::kernels::{
     DEFAULT_SHARED_BYTES, Dim3, Kernel, Launch, LaunchAttribute, NO_CLUSTER,
     available_shared_bytes, find_kernel, pack_arguments, read_attributes,
@@ -30,11 +30,11 @@ impl LaunchConfig {
     ///
     /// # Safety
     /// Its attributes are readable.
-    unsafe fn launch_of(&self, info: &FunctionInfo) -> Launch {
+    unsafe fn launch_of(&self, info: &FunctionInfo) -> Result<Launch, Code> {
         let mut launch = Launch::new(info.id, [self.grid, self.block], self.shared_bytes as u64);
         // SAFETY: the caller's promise.
-        unsafe { read_attributes(&mut launch, self.attributes, self.attribute_count) };
-        launch
+        unsafe { read_attributes(&mut launch, self.attributes, self.attribute_count)? };
+        Ok(launch)
     }
 }
 
@@ -123,15 +123,15 @@ runtime! {
         }
         // SAFETY: the program passes a configuration, and as many arguments as the kernel has
         // parameters.
-        let launch = unsafe {
+        let (launch, events) = unsafe {
             let config = &*config;
             let extents = [config.grid, config.block];
             let kernel = find_kernel(function)?;
             let mut launch = prepare(kernel, extents, arguments, config.shared_bytes, config.stream)?;
-            read_attributes(&mut launch, config.attributes, config.attribute_count);
-            launch
+            let events = read_attributes(&mut launch, config.attributes, config.attribute_count)?;
+            (launch, events)
         };
-        submit_launch(launch)
+        submit_recorded(launch, &events)
     }
 
 }
@@ -247,7 +247,7 @@ runtime! {
         let info = find_kernel(function)?.info()?;
         // SAFETY: the program passes a configuration or null, and where the result goes.
         unsafe {
-            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(info);
+            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(info)?;
             store(clusters, launch.active_clusters()? as c_int)
         }
     }
@@ -262,7 +262,7 @@ runtime! {
         let allowed = kernel.allows_non_portable_cluster();
         // SAFETY: the program passes a configuration or null, and where the result goes.
         unsafe {
-            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(kernel.info()?);
+            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(kernel.info()?)?;
             store(blocks, launch.largest_cluster(allowed)? as c_int)
         }
     }

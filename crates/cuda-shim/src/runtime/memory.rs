@@ -182,7 +182,7 @@ runtime! {
             return device().map(drop);
         }
         refuse_unsafe()?;
-        memory::release(address_of(pointer))
+        memory::release_kind(address_of(pointer), false)
     }
 
     /// Frees device memory in the order of a stream.
@@ -193,7 +193,7 @@ runtime! {
     /// Frees page-locked host memory.
     fn cudaFreeHost(pointer: *mut c_void) {
         refuse_unsafe()?;
-        memory::release(address_of(pointer))
+        memory::release_kind(address_of(pointer), true)
     }
 
     /// Returns the device address of page-locked memory, which is the same, or of registered memory.

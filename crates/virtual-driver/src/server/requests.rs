@@ -16,9 +16,6 @@ pub(super) fn answer_pool(
     fields: &mut Fields<'_>,
     head: &mut Message,
 ) -> io::Result<Answer> {
-    if let Err(code) = device.check() {
-        return Ok(Err(code));
-    }
     let pools = &mut device.pools;
     Ok(match op {
         Op::CreatePool => pools.create(fields.u32()?).map(|pool| {
@@ -101,4 +98,26 @@ pub(super) fn answer_value(
             head.put_u32(met.into());
         }),
     })
+}
+
+/// Reports whether a request is answered after a fault of a kernel: those that end something, and those that need no
+/// context.
+pub(super) fn survives_fault(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Hello
+            | Op::Reset
+            | Op::Report
+            | Op::DestroyStream
+            | Op::DestroyEvent
+            | Op::DestroyArray
+            | Op::DestroyObject
+            | Op::DestroyPool
+            | Op::UnloadModule
+            | Op::OfferImage
+            | Op::WantLaunch
+            | Op::BeginLaunch
+            | Op::EndLaunch
+            | Op::SkipLaunch
+    )
 }

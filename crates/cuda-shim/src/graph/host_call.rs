@@ -1,0 +1,31 @@
+//! Functions of the program that run in the order of a stream.
+
+use std::ffi::c_void;
+
+use crate::memory::pointer_to;
+use crate::state::thread_state;
+
+/// A function of the program with its argument.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HostCall {
+    /// The function.
+    pub function: unsafe extern "C" fn(*mut c_void),
+    /// Its argument.
+    pub argument: u64,
+}
+
+impl HostCall {
+    /// Calls the function, which may not call CUDA.
+    pub(crate) fn run(&self) {
+        let count = |by: i32| {
+            thread_state(|thread| {
+                let running = thread.host_functions.get();
+                thread.host_functions.set(running.wrapping_add_signed(by));
+            });
+        };
+        count(1);
+        // SAFETY: the program gave the function with this argument for this call.
+        unsafe { (self.function)(pointer_to(self.argument)) };
+        count(-1);
+    }
+}
