@@ -224,6 +224,21 @@ pub(crate) fn occupancy(function: u64, threads: u32, shared_bytes: u64) -> Resul
         .map_err(|_| errors::UNKNOWN)
 }
 
+/// An attribute of a kernel: the number of the kernel on the device, and that of the attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FunctionAttribute {
+    pub(crate) function: u64,
+    pub(crate) number: u32,
+}
+
+/// Returns an attribute of a kernel that the program set by either interface.
+pub(crate) fn function_attribute(function: u64, number: u32) -> Option<i32> {
+    let attributes = lock(&state().function_attributes);
+    attributes
+        .get(&FunctionAttribute { function, number })
+        .copied()
+}
+
 /// Sets an attribute of a kernel, such as its limit of dynamic shared memory.
 pub(crate) fn set_function_attribute(
     function: u64,
@@ -234,7 +249,13 @@ pub(crate) fn set_function_attribute(
     head.put_u64(function)
         .put_u32(attribute)
         .put_u32(value as u32);
-    call(Op::SetFunctionAttribute, &head).map(drop)
+    call(Op::SetFunctionAttribute, &head)?;
+    let key = FunctionAttribute {
+        function,
+        number: attribute,
+    };
+    lock(&state().function_attributes).insert(key, value);
+    Ok(())
 }
 
 /// Sets a limit, such as the size of the heap of kernels.

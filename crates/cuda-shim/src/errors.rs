@@ -50,6 +50,8 @@ codes! {
     UNSUPPORTED_LIMIT = 215,
     /// PTX that cannot be read.
     INVALID_PTX = 218,
+    /// PTX of a version that the driver does not read.
+    UNSUPPORTED_PTX_VERSION = 222,
     /// A file that does not exist.
     FILE_NOT_FOUND = 301,
     /// A failed call of the operating system.
@@ -78,6 +80,8 @@ codes! {
     CONTEXT_IS_DESTROYED = 709,
     /// A failed `assert` of device code.
     ASSERT = 710,
+    /// A stack beyond its limit.
+    HARDWARE_STACK_ERROR = 714,
     /// An invalid instruction.
     ILLEGAL_INSTRUCTION = 715,
     /// An address that is not a multiple of the access size.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::connection::{call, device, keep_printed, send};
@@ -84,8 +83,6 @@ pub(crate) struct Kernel {
     image: Arc<Image>,
     pub(crate) name: String,
     info: OnceLock<Result<FunctionInfo, Code>>,
-    /// Clusters may have more blocks than every device allows.
-    non_portable_cluster: AtomicBool,
 }
 
 impl Kernel {
@@ -95,21 +92,7 @@ impl Kernel {
             image,
             name,
             info: OnceLock::new(),
-            non_portable_cluster: AtomicBool::new(false),
         }
-    }
-
-    /// Keeps an attribute that the client needs itself.
-    pub(crate) fn note_attribute(&self, attribute: u32, value: i32) {
-        if attribute == NON_PORTABLE_CLUSTER {
-            self.non_portable_cluster
-                .store(value != 0, Ordering::Relaxed);
-        }
-    }
-
-    /// Reports whether clusters may have more blocks than every device allows.
-    pub(crate) fn allows_non_portable_cluster(&self) -> bool {
-        self.non_portable_cluster.load(Ordering::Relaxed)
     }
 
     /// The number of its module on the device.
@@ -381,8 +364,24 @@ pub(crate) struct LaunchAttribute {
     value: [u32; 16],
 }
 
+/// `cudaFuncAttributeMaxDynamicSharedMemorySize`.
+pub(crate) const DYNAMIC_LIMIT: u32 = 8;
+/// `cudaFuncAttributePreferredSharedMemoryCarveout`.
+pub(crate) const CARVEOUT: u32 = 9;
 /// `cudaFuncAttributeNonPortableClusterSizeAllowed`.
-const NON_PORTABLE_CLUSTER: u32 = 14;
+pub(crate) const NON_PORTABLE_CLUSTER: u32 = 14;
+
+impl FunctionInfo {
+    /// An attribute that a program sets, by its number in either interface.
+    pub(crate) fn settable(&self, number: u32) -> i32 {
+        let set = crate::client::function_attribute(self.id, number);
+        set.unwrap_or(match number {
+            DYNAMIC_LIMIT => DEFAULT_SHARED_BYTES.saturating_sub(self.static_shared_bytes) as i32,
+            CARVEOUT => -1,
+            _ => 0,
+        })
+    }
+}
 /// `cudaDevAttrClusterLaunch` and `cudaDevAttrMultiProcessorCount`.
 const CLUSTER_LAUNCH: u32 = 120;
 const MULTIPROCESSORS: u32 = 16;

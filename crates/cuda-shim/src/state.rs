@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::advice::Advice;
-use crate::client::AttributeValue;
+use crate::client::{AttributeValue, FunctionAttribute};
 use crate::connection::Connection;
 use crate::errors::Code;
 use crate::graph::{Captures, Graph, GraphMemory, NodeArguments, NodeAttribute, UserObject};
@@ -45,6 +45,8 @@ pub(crate) struct State {
     pub(crate) advice: Mutex<BTreeMap<u64, Advice>>,
     /// Signatures by the numbers of the kernels on the device.
     pub(crate) signatures: Mutex<BTreeMap<u64, Signature>>,
+    /// Attributes of kernels that the program set.
+    pub(crate) function_attributes: Mutex<BTreeMap<FunctionAttribute, i32>>,
     /// Graphs by handle.
     pub(crate) graphs: Mutex<BTreeMap<u64, Graph>>,
     pub(crate) next_graph: AtomicU64,
@@ -88,6 +90,7 @@ static OWN: State = State {
     has_views: AtomicBool::new(false),
     advice: Mutex::new(BTreeMap::new()),
     signatures: Mutex::new(BTreeMap::new()),
+    function_attributes: Mutex::new(BTreeMap::new()),
     graphs: Mutex::new(BTreeMap::new()),
     next_graph: AtomicU64::new(0x4000),
     node_arguments: Mutex::new(BTreeMap::new()),

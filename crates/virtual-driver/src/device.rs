@@ -22,6 +22,9 @@ use crate::summary::Summary;
 /// First address and end of device memory: what [`GlobalMemory`] hands out.
 pub(crate) const ADDRESSES: std::ops::Range<u64> = 0x10_0000_0000..1 << 46;
 
+/// Stack of a thread where the program sets no limit, bytes.
+const DEFAULT_STACK_BYTES: u32 = 1024;
+
 /// How programs run.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -88,6 +91,8 @@ pub struct Device {
     pub(crate) published: Arc<Mutex<Published>>,
     /// A fault of a kernel: every request fails with it until a reset.
     pub(crate) sticky: Code,
+    /// `cudaLimitStackSize`, bytes.
+    pub(crate) stack_bytes: u32,
     pub(crate) started: Instant,
     /// A sentence for the program about the request that failed.
     pub(crate) failure: String,
@@ -111,6 +116,7 @@ impl Device {
             predicted: PredictedTimes::default(),
             published: Arc::default(),
             sticky: errors::SUCCESS,
+            stack_bytes: DEFAULT_STACK_BYTES,
             started: Instant::now(),
             failure: String::new(),
             options,
@@ -159,6 +165,7 @@ impl Device {
         self.arrays.clear();
         self.mappings = Mappings::default();
         self.sticky = errors::SUCCESS;
+        self.stack_bytes = DEFAULT_STACK_BYTES;
         self.streams = Streams::default();
         for module in self.modules.iter_mut().flatten() {
             if let Err(failure) = module.place_again(&mut self.memory) {
@@ -167,9 +174,15 @@ impl Device {
         }
     }
 
-    /// Sets a limit, of which the heap of kernels alone has an effect.
+    /// Sets a limit, of which those of the stack and of the heap of kernels have an effect.
     pub(crate) fn set_limit(&mut self, limit: u32, value: u64) -> Result<(), Code> {
+        const STACK: u32 = 0;
         const MALLOC_HEAP: u32 = 2;
+        if limit == STACK {
+            let bytes = u32::try_from(value).ok();
+            let bytes = bytes.filter(|bytes| *bytes <= vgpu::arch::LOCAL_BYTES);
+            self.stack_bytes = bytes.ok_or(errors::INVALID_VALUE)?;
+        }
         if limit != MALLOC_HEAP || value == self.memory.heap_bytes() {
             return Ok(());
         }

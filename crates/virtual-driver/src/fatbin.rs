@@ -234,7 +234,13 @@ fn read_part(bytes: &[u8], capability: u32) -> Result<Part, ImageError> {
 
 /// Links the PTX of all parts. Machine code is that of the part that has no other: the compiler's own link of them.
 fn link_parts(parts: &[&[u8]], capability: u32) -> Result<Image, ImageError> {
-    let parts = parts.iter().map(|part| read_part(part, capability));
+    // The compiler's own link of PTX alone is a fat binary without entries: the driver links the parts.
+    let is_empty = |part: &&&[u8]| {
+        let is_binary = field::<4>(part, 0) == Some(u64::from(FATBIN_MAGIC));
+        is_binary && entries(part).is_some_and(|entries| entries.is_empty())
+    };
+    let parts = parts.iter().filter(|part| !is_empty(part));
+    let parts = parts.map(|part| read_part(part, capability));
     let parts = parts.collect::<Result<Vec<_>, _>>()?;
     let is_linked = |part: &&Part| part.image.ptx.is_none() && part.other_ptx.is_none();
     let linked = parts.iter().find(is_linked);
@@ -276,7 +282,10 @@ fn choose(entries: &[Entry<'_>], capability: u32) -> Result<Part, ImageError> {
         newest(KIND_PTX, None),
     );
     if other.is_none() && elf.is_none() {
-        let present: Vec<String> = entries.iter().map(Entry::name).collect();
+        let mut present: Vec<String> = entries.iter().map(Entry::name).collect();
+        if present.is_empty() {
+            present.push("none".to_owned());
+        }
         return Err(ImageError::NoCode {
             wanted: capability,
             present: present.join(", "),
@@ -307,6 +316,7 @@ fn read_ptx(entry: Option<&Entry<'_>>) -> Result<Option<String>, ImageError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cuda_shim::protocol::pack_images;
 
     const PTX: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
@@ -386,6 +396,27 @@ mod tests {
         assert_eq!(chosen(&family, 120), None);
         let error = read_image(&fatbin(&family), 90).expect_err("no code");
         assert!(error.to_string().ends_with("it has sm_100f"), "{error}");
+    }
+
+    #[test]
+    fn parts_of_ptx_alone_are_linked() {
+        let part = |body: &str| {
+            let text = format!("{PTX}{body}");
+            fatbin(&[entry(KIND_PTX, 80, 0, text.as_bytes(), 0)])
+        };
+        let (one, other) = (
+            part(".extern .global .b32 x;\n"),
+            part(".visible .global .b32 x;\n"),
+        );
+        let list = pack_images(&[&fatbin(&[]), &one, &other]);
+        let image = read_image(&list, 80).expect("an image");
+        assert!(
+            image
+                .ptx
+                .is_some_and(|text| text.contains(".visible .global .b32 x"))
+        );
+        let error = read_image(&fatbin(&[]), 80).expect_err("no code");
+        assert!(error.to_string().ends_with("it has none"), "{error}");
     }
 
     #[test]

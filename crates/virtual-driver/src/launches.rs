@@ -184,6 +184,7 @@ impl Device {
             cluster: request.cluster(),
             cooperative: request.flags & COOPERATIVE != 0,
             lane_budget: self.remaining_work(),
+            stack_bytes: self.stack_bytes,
             watch,
             ..Launch::new(&function.name, request.grid, request.block, args.collect())
         }
@@ -292,6 +293,7 @@ impl Device {
                 return Some(errors::LAUNCH_TIMEOUT);
             }
             Some(Stop::Assertion) => return Some(errors::ASSERT),
+            Some(Stop::StackOverflow) => return Some(errors::HARDWARE_STACK_ERROR),
             Some(Stop::IllegalOperand | Stop::Breakpoint) => {
                 return Some(errors::ILLEGAL_INSTRUCTION);
             }

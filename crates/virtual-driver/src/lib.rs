@@ -24,6 +24,7 @@ mod names;
 mod pages;
 mod pools;
 mod predicted;
+mod ptx_target;
 mod refusals;
 mod sass_only;
 mod server;

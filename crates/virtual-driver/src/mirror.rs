@@ -245,7 +245,10 @@ impl Device {
             let before = take(bytes)?;
             let buffer = match self.copy_of(request.function, variable, bytes) {
                 Ok(buffer) => buffer,
-                Err(code) => return Ok(Err(code)),
+                Err(code) => {
+                    self.free_copies(memory);
+                    return Ok(Err(code));
+                }
             };
             let addresses = address..address.saturating_add(bytes);
             translation.add(addresses, self.memory.address(buffer));
@@ -388,8 +391,13 @@ impl Device {
 
     /// Frees the copies.
     fn drop_mirrored(&mut self) {
-        let running = self.mirror.running.take();
-        for copied in running.into_iter().flat_map(|running| running.memory) {
+        if let Some(running) = self.mirror.running.take() {
+            self.free_copies(running.memory);
+        }
+    }
+
+    fn free_copies(&mut self, copies: Vec<Copied>) {
+        for copied in copies {
             if !copied.is_variable {
                 self.memory.free(copied.buffer);
             }
@@ -413,6 +421,7 @@ fn changed(before: &[u8], after: &[u8]) -> Ranges {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::Options;
 
     #[test]
     fn changed_bytes_reach_from_the_first_to_the_last() {
@@ -420,5 +429,31 @@ mod tests {
         assert!(changed(&[0; 40], &after).is_empty());
         (after[19], after[37]) = (1, 1);
         assert_eq!(changed(&[0; 40], &after).list, [[16, 40]]);
+    }
+
+    #[test]
+    fn a_launch_that_cannot_be_copied_leaves_no_memory() {
+        let arch = vgpu::Arch::by_name("a100").expect("a GPU");
+        let mut device = Device::new(Options {
+            arch,
+            hazards: true,
+            kernels: Vec::new(),
+            lane_budget: None,
+            threads: 1,
+            folder: std::path::PathBuf::new(),
+            progress: None,
+            prediction: crate::predicted::Prediction::Bound,
+            capture: None,
+        });
+        let mut head = Message::new();
+        // Stream, function, grid, block, shared memory, flags, cluster, then number, parameters and two memories.
+        head.put_u64(0).put_u64(1);
+        (0..11).for_each(|_| drop(head.put_u32(1)));
+        head.put_u64(1).put_u32(0).put_u32(2);
+        head.put_u64(0x1000).put_u64(64).put_str("");
+        head.put_u64(0x2000).put_u64(4).put_str("no_such_variable");
+        let begun = device.begin_mirrored(&mut Fields::new(head.bytes()), &[0; 68]);
+        assert_eq!(begun.ok(), Some(Err(errors::INVALID_HANDLE)));
+        assert_eq!(device.memory.allocated(), 0);
     }
 }

@@ -9,6 +9,7 @@ use sass::Cubin;
 use vgpu::{Arch, BufferId, GlobalMemory, Module};
 
 use crate::fatbin::{ImageError, read_image};
+use crate::ptx_target::{check_header, check_instructions};
 use crate::sass_only::outline;
 
 /// Registers of a thread where no machine code states them.
@@ -78,8 +79,23 @@ impl LoadedModule {
                 return Err(failed(errors::INVALID_IMAGE, text.to_owned()));
             }
         };
+        match &cubin {
+            // A fat binary names the machine code that the GPU runs; an image alone may be of another one.
+            Some(cubin) if !runs(cubin.sm, arch.cc) => {
+                let text = format!(
+                    "machine code for sm_{} does not run on sm_{}",
+                    cubin.sm, arch.cc
+                );
+                return Err(failed(errors::NO_BINARY, text));
+            }
+            _ if !sass_only => check_header(&ptx, arch.cc)?,
+            _ => {}
+        }
         let code = Module::load(&ptx)
             .map_err(|error| failed(errors::INVALID_PTX, format!("PTX cannot be read: {error}")))?;
+        if !sass_only {
+            check_instructions(&code)?;
+        }
         let mut module = LoadedModule {
             versions: match &cubin {
                 Some(cubin) => (cubin.sm, cubin.sm),
@@ -178,6 +194,11 @@ fn explain(error: &ImageError, bytes: &[u8], arch: &Arch) -> String {
 fn target_number(target: &str) -> u32 {
     let digits = target.trim_matches(|c: char| !c.is_ascii_digit());
     digits.parse().unwrap_or(0)
+}
+
+/// Reports whether a GPU runs machine code: that of its generation which is not newer.
+fn runs(code: u32, gpu: u32) -> bool {
+    code / 10 == gpu / 10 && code <= gpu
 }
 
 /// Threads of a block that the registers permit, in whole warps.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::abi::{driver, in_context, store, text};
@@ -10,7 +9,7 @@ use crate::client;
 use crate::connection::device;
 use crate::driver::module_handles::module_handle;
 use crate::errors::{self, Code};
-use crate::kernels::{DEFAULT_SHARED_BYTES, available_shared_bytes, get_function};
+use crate::kernels::{DYNAMIC_LIMIT, available_shared_bytes, get_function};
 use crate::memory::{address_of, pointer_to};
 use crate::protocol::FunctionInfo;
 
@@ -23,12 +22,6 @@ pub(crate) struct Function {
     name: CString,
     /// As the device describes it.
     pub(crate) info: FunctionInfo,
-    /// Most dynamic shared memory, bytes.
-    dynamic_limit: AtomicI32,
-    /// Preferred share of shared memory, percent; -1 for the default.
-    carveout: AtomicI32,
-    /// Clusters of more than 8 blocks are allowed where it is not 0.
-    pub(super) non_portable_cluster: AtomicI32,
 }
 
 #[derive(Debug)]
@@ -55,14 +48,10 @@ pub(crate) fn function_handle(module: u64, name: &str) -> Result<u64, Code> {
         return Ok(*handle);
     }
     let info = get_function(module, name)?;
-    let dynamic = DEFAULT_SHARED_BYTES.saturating_sub(info.static_shared_bytes);
     let function = Function {
         module,
         name: CString::new(name).map_err(|_| errors::INVALID_VALUE)?,
         info,
-        dynamic_limit: AtomicI32::new(dynamic as i32),
-        carveout: AtomicI32::new(-1),
-        non_portable_cluster: AtomicI32::new(0),
     };
     let handle = functions.next;
     functions.next += HANDLE_STEP;
@@ -97,9 +86,8 @@ pub(super) fn handle_of(function: u64) -> Result<*mut c_void, Code> {
         .ok_or(errors::INVALID_HANDLE)
 }
 
-const DYNAMIC_LIMIT: c_uint = 8;
-const CARVEOUT: c_uint = 9;
-const NON_PORTABLE_CLUSTER: c_uint = 14;
+/// Attributes that a program sets.
+const SETTABLE: std::ops::RangeInclusive<c_uint> = DYNAMIC_LIMIT..=15;
 
 /// An attribute by its number in `CUfunction_attribute`.
 fn attribute(function: &Function, number: c_uint) -> Result<c_int, Code> {
@@ -111,34 +99,16 @@ fn attribute(function: &Function, number: c_uint) -> Result<c_int, Code> {
         4 => info.registers as c_int,
         5 => info.ptx_version as c_int,
         6 => info.capability as c_int,
-        DYNAMIC_LIMIT => function.dynamic_limit.load(Ordering::Relaxed),
-        CARVEOUT => function.carveout.load(Ordering::Relaxed),
-        NON_PORTABLE_CLUSTER => function.non_portable_cluster.load(Ordering::Relaxed),
-        2 | 7 | 10..=13 | 15 => 0,
+        2 | 7 => 0,
+        number if SETTABLE.contains(&number) => info.settable(number),
         _ => return Err(errors::INVALID_VALUE),
     })
 }
 
 fn set_attribute(function: &Function, number: c_uint, value: c_int) -> Result<(), Code> {
-    match number {
-        DYNAMIC_LIMIT => {
-            client::set_function_attribute(function.info.id, number, value)?;
-            function.dynamic_limit.store(value, Ordering::Relaxed);
-            Ok(())
-        }
-        CARVEOUT => {
-            function.carveout.store(value, Ordering::Relaxed);
-            Ok(())
-        }
-        NON_PORTABLE_CLUSTER => {
-            client::set_function_attribute(function.info.id, number, value)?;
-            function
-                .non_portable_cluster
-                .store(value, Ordering::Relaxed);
-            Ok(())
-        }
-        10..=13 | 15 => Ok(()),
-        _ => Err(errors::INVALID_VALUE),
+    match SETTABLE.contains(&number) {
+        true => client::set_function_attribute(function.info.id, number, value),
+        false => Err(errors::INVALID_VALUE),
     }
 }
 

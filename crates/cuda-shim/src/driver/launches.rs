@@ -1,13 +1,12 @@
 //! Launches.
 
 use std::ffi::{c_int, c_uint, c_void};
-use std::sync::atomic::Ordering;
 
 use crate::abi::{in_context, store};
 use crate::driver::functions::{Function, find_function};
 use crate::errors::{self, Code};
 use crate::graph::{submit_launch, submit_recorded};
-use crate::kernels::{Dim3, Launch, LaunchAttribute, NO_CLUSTER, pack_arguments, read_attributes};
+use crate::kernels::{Dim3, Launch, LaunchAttribute, NO_CLUSTER, NON_PORTABLE_CLUSTER, pack_arguments, read_attributes};
 use crate::memory::address_of;
 use crate::protocol::{COOPERATIVE, FunctionInfo};
 
@@ -230,7 +229,7 @@ in_context! {
         config: *const LaunchConfig,
     ) {
         let function = find_function(function)?;
-        let allowed = function.non_portable_cluster.load(Ordering::Relaxed) != 0;
+        let allowed = function.info.settable(NON_PORTABLE_CLUSTER) != 0;
         // SAFETY: the program passes a configuration or null, and where the result goes.
         unsafe {
             let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(&function.info)?;

@@ -7,7 +7,7 @@ use crate::client;
 use crate::errors::{self, Code};
 use crate::graph::{submit_launch, submit_recorded};
 use crate::kernels::{
-    DEFAULT_SHARED_BYTES, Dim3, Kernel, Launch, LaunchAttribute, NO_CLUSTER,
+    CARVEOUT, DYNAMIC_LIMIT, Dim3, Kernel, Launch, LaunchAttribute, NO_CLUSTER, NON_PORTABLE_CLUSTER,
     available_shared_bytes, find_kernel, pack_arguments, read_attributes,
 };
 use crate::memory::address_of;
@@ -158,7 +158,7 @@ runtime! {
     /// Returns what is known of a kernel.
     fn cudaFuncGetAttributes(attributes: *mut FunctionAttributes, function: *const c_void) {
         let info = find_kernel(function)?.info()?;
-        let dynamic = DEFAULT_SHARED_BYTES.saturating_sub(info.static_shared_bytes);
+        let cluster = [10, 11, 12, 13, 15, NON_PORTABLE_CLUSTER];
         let filled = FunctionAttributes {
             shared_bytes: info.static_shared_bytes as usize,
             constant_bytes: 0,
@@ -168,9 +168,9 @@ runtime! {
             ptx_version: info.ptx_version as c_int,
             binary_version: info.capability as c_int,
             cache_mode: 0,
-            max_dynamic_shared_bytes: dynamic as c_int,
-            preferred_carveout: -1,
-            cluster: [0; 6],
+            max_dynamic_shared_bytes: info.settable(DYNAMIC_LIMIT),
+            preferred_carveout: info.settable(CARVEOUT),
+            cluster: cluster.map(|number| info.settable(number)),
             reserved: [0; 16],
         };
         // SAFETY: the program passes the structure of the header.
@@ -180,7 +180,6 @@ runtime! {
     /// Sets an attribute, such as the most dynamic shared memory.
     fn cudaFuncSetAttribute(function: *const c_void, attribute: c_uint, value: c_int) {
         let kernel = find_kernel(function)?;
-        kernel.note_attribute(attribute, value);
         client::set_function_attribute(kernel.info()?.id, attribute, value)
     }
 
@@ -259,7 +258,7 @@ runtime! {
         config: *const LaunchConfig,
     ) {
         let kernel = find_kernel(function)?;
-        let allowed = kernel.allows_non_portable_cluster();
+        let allowed = kernel.info()?.settable(NON_PORTABLE_CLUSTER) != 0;
         // SAFETY: the program passes a configuration or null, and where the result goes.
         unsafe {
             let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(kernel.info()?)?;

@@ -56,7 +56,6 @@ runtime! {
             return Err(errors::INVALID_DEVICE);
         }
         let kernel = find_kernel(kernel)?;
-        kernel.note_attribute(attribute, value);
         client::set_function_attribute(kernel.info()?.id, attribute, value)
     }
 }

@@ -125,6 +125,7 @@ impl Work<'_> {
             fresh_state: cluster.shared_state(shared_of_block),
             registers: launch.registers,
             shared_fill: launch.shared_fill,
+            stack_bytes: launch.stack_bytes,
             clock: launch.clock,
             blocks_each: each,
             placement: Placement::new(

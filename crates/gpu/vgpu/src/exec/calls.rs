@@ -32,6 +32,12 @@ fn stack_bytes(f: &Function) -> u64 {
     u64::from((f.frame_bytes + registers + params).next_multiple_of(16))
 }
 
+/// Bytes that an activation takes at least: its local variables and its return address.
+fn declared_bytes(f: &Function) -> u32 {
+    const RETURN_ADDRESS: u32 = 8;
+    (f.frame_bytes + RETURN_ADDRESS).next_multiple_of(RETURN_ADDRESS)
+}
+
 /// Returns the call parameters that are saved, in a lane whose own begin at `first`.
 fn saved_params(f: &Function, first: usize) -> [Range<usize>; 2] {
     let own = f.own.start.params..f.own.end.params;
@@ -264,12 +270,16 @@ impl<'a> Cta<'a> {
         let bytes = stack_bytes(f);
         let deepest = lanes(mask).max_by_key(|l| w.stack[*l]).unwrap_or(0);
         let needed = w.stack[deepest] + bytes;
-        if needed + fixed as u64 > u64::from(LOCAL_BYTES) {
+        let declared = declared_bytes(f);
+        let limit = self.context.stack_bytes;
+        let beyond = w.frames[deepest] + declared > limit;
+        if beyond || needed + fixed as u64 > u64::from(LOCAL_BYTES) {
             let thread = Self::thread(w, deepest);
             let top = Location::new(Space::Local, w.stack[deepest]);
             self.hazard(HazardKind::Crashed, thread, top, NONE, || {
+                let bytes = if beyond { limit } else { LOCAL_BYTES };
                 format!(
-                    "the stack overflows at a call of `{}`: a thread has {LOCAL_BYTES} bytes",
+                    "the stack overflows at a call of `{}`: a thread has {bytes} bytes",
                     f.name
                 )
             });
@@ -284,6 +294,7 @@ impl<'a> Cta<'a> {
             // written.
             w.local_written[first..first + f.frame_bytes as usize].fill(false);
             w.stack[lane] += bytes;
+            w.frames[lane] += declared;
         }
         true
     }
@@ -328,7 +339,10 @@ impl<'a> Cta<'a> {
         let f = &program.functions[callee as usize];
         if f.frame_row != NONE {
             let bytes = stack_bytes(f);
-            lanes(active).for_each(|lane| w.stack[lane] -= bytes);
+            lanes(active).for_each(|lane| {
+                w.stack[lane] -= bytes;
+                w.frames[lane] -= declared_bytes(f);
+            });
         }
         let (results, caller): (&[_], u32) = match &program.code[call_pc as usize].op {
             Op::Call(call) => (&call.results, call.caller),

@@ -66,6 +66,8 @@ pub(super) struct Context<'a> {
     /// Initial state of the shared memory of a cluster.
     pub(super) fresh_state: Vec<u8>,
     pub(super) shared_fill: u32,
+    /// Limit of [`Warp::frames`].
+    pub(super) stack_bytes: u32,
     /// Offset added to the initial clock of each block.
     pub(super) clock: u64,
     /// Blocks that a multiprocessor holds at once.

@@ -157,6 +157,9 @@ pub struct Launch {
     pub depth: Depth,
     /// Initial contents of unwritten shared memory.
     pub shared_fill: u32,
+    /// Bytes of stack for the frames of functions that may enter themselves, without their registers. The compiler
+    /// knows the need of all others.
+    pub stack_bytes: u32,
     /// Initial value of the clocks that kernels read.
     pub clock: u64,
     /// `%smid` is 0 and `%warpid` is the warp's index in its block, as the executor of SASS has
@@ -209,6 +212,7 @@ impl Launch {
             trace: false,
             depth: Depth::Whole,
             shared_fill: 0,
+            stack_bytes: LOCAL_BYTES,
             clock: 0,
             plain_numbers: false,
             cooperative: false,

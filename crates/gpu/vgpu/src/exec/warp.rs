@@ -71,6 +71,8 @@ pub(super) struct Warp {
     pub(super) saved: Vec<Saved>,
     /// Bytes in use of each lane's stack.
     pub(super) stack: [u64; 32],
+    /// Bytes that the frames there declare, without registers.
+    pub(super) frames: [u32; 32],
     /// Local memory, then call parameters, then the stack: `stride` bytes per lane.
     pub(super) local: Vec<u8>,
     pub(super) local_written: Vec<bool>,

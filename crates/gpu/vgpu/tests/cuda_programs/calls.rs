@@ -1,7 +1,7 @@
 //! Calls through pointers, virtual functions and recursion.
 
 use crate::harness::{Program, int};
-use vgpu::{Arg, End, HazardKind, LaunchReport, Stop};
+use vgpu::{Arg, End, HazardKind, Launch, LaunchReport, Stop};
 
 const PTX: &str = include_str!("ptx/calls.ptx");
 
@@ -145,4 +145,12 @@ fn parameters_and_frames_are_there_after_the_inner_call() {
     let report = program.started(&wanted);
     assert_eq!(report.hazards, []);
     assert_eq!(program.read(out), expected(|n| n * (n + 1)));
+    // The last lane has 32 frames of 16 bytes, the alignment of stacks, with return addresses.
+    for (bytes, stop) in [(768, None), (767, Some(Stop::StackOverflow))] {
+        let wanted = Launch {
+            stack_bytes: bytes,
+            ..wanted.clone()
+        };
+        assert_eq!(program.started(&wanted).stop, stop, "{bytes}");
+    }
 }
