@@ -258,12 +258,26 @@ fn is_of_interface(name: &str, interface: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(exported) || name.starts_with("__cuda")
 }
 
-/// Functions for the names that the sources do not export: those of the default stream a thread are
-/// the plain ones, and the others report themselves as unsupported.
+/// Functions for the names that the sources do not export: those of the default stream a thread
+/// continue in the plain ones, and the others report themselves as unsupported.
 fn make_stubs(names: &BTreeSet<&str>, implemented: &BTreeSet<String>) -> io::Result<String> {
-    let jump = match variable("CARGO_CFG_TARGET_ARCH")?.as_str() {
-        "x86_64" => "jmp",
-        _ => "b",
+    // The call leaves the registers of arguments as they are.
+    let (call, jump, plt) = match variable("CARGO_CFG_TARGET_ARCH")?.as_str() {
+        "x86_64" => (
+            "push rdi\\npush rsi\\npush rdx\\npush rcx\\npush r8\\npush r9\\nsub rsp, 8\\n\
+             call __tuner_mean_own_stream@PLT\\n\
+             add rsp, 8\\npop r9\\npop r8\\npop rcx\\npop rdx\\npop rsi\\npop rdi\\n",
+            "jmp",
+            "@PLT",
+        ),
+        _ => (
+            "sub sp, sp, #80\\nstp x0, x1, [sp]\\nstp x2, x3, [sp, #16]\\nstp x4, x5, [sp, #32]\\n\
+             stp x6, x7, [sp, #48]\\nstp x29, x30, [sp, #64]\\nbl __tuner_mean_own_stream\\n\
+             ldp x0, x1, [sp]\\nldp x2, x3, [sp, #16]\\nldp x4, x5, [sp, #32]\\n\
+             ldp x6, x7, [sp, #48]\\nldp x29, x30, [sp, #64]\\nadd sp, sp, #80\\n",
+            "b",
+            "",
+        ),
     };
     let mut text = String::new();
     for name in names.iter().filter(|name| !implemented.contains(**name)) {
@@ -271,7 +285,7 @@ fn make_stubs(names: &BTreeSet<&str>, implemented: &BTreeSet<String>) -> io::Res
         let written = match plain.filter(|plain| implemented.contains(*plain)) {
             Some(plain) => writeln!(
                 text,
-                "core::arch::global_asm!(\".text\\n.globl {name}\\n.type {name},@function\\n{name}: {jump} {plain}@PLT\");"
+                "core::arch::global_asm!(\".text\\n.globl {name}\\n.type {name},@function\\n{name}: {call}{jump} {plain}{plt}\");"
             ),
             None => writeln!(
                 text,

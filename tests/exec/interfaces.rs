@@ -1,6 +1,6 @@
 //! Programs of nvcc that use both interfaces, or call them as few programs do.
 
-use super::nvcc::{built, built_for};
+use super::nvcc::{built, built_for, built_with};
 
 /// Captures, graphs, waits for values, printed text, page-locked memory and faults are those of the process,
 /// whichever interface a call belongs to.
@@ -45,5 +45,54 @@ fn uses_of_memory_of_a_pool_are_ordered_with_its_beginning_and_end() {
                 "{case}: {stderr}"
             );
         }
+    }
+}
+
+/// The default of `cudaLimitStackSize` holds few frames.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn recursion_ends_at_the_limit_of_the_stack() {
+    for (arguments, expected) in [
+        (&["5"][..], "0, 15\n"),
+        (&["100"], "714, 0\n"),
+        (&["100", "16384"], "limit 0\n0, 5050\n"),
+        (&["5", "1000000000"], "limit 1\n0, 15\n"),
+    ] {
+        let (_, stdout, stderr) = built("stack.cu", arguments);
+        assert_eq!(stdout, expected, "{arguments:?}: {stderr}");
+        assert_eq!(
+            stderr.contains("1024 bytes"),
+            stdout.starts_with('7'),
+            "{stderr}"
+        );
+    }
+}
+
+/// Attributes that one interface sets are those that the other returns.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn attributes_of_kernels_are_returned() {
+    let (code, stdout, stderr) = built_with("function_attributes.cu", &["-lcuda"], &[]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "passed\n"), "{stderr}");
+}
+
+/// Programs that are compiled so mean the stream of the thread by the default stream, also in calls that wait.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn threads_have_streams() {
+    for (case, code, expected) in [
+        ("created", 4, "0 2\n"),
+        ("legacy", 0, "0 3\n"),
+        ("thread", 4, "0 2\n"),
+        ("awaited", 0, "0 2\n"),
+        ("handle", 0, "0 2\n"),
+        ("reset", 0, "0 1\n"),
+        ("capture", 0, "0 0 900 901 0 1\n"),
+    ] {
+        let options = ["--default-stream", "per-thread"];
+        let (ended, stdout, stderr) = built_with("own_streams.cu", &options, &[case]);
+        let expected = (Some(code), expected);
+        assert_eq!((ended, stdout.as_str()), expected, "{case}: {stderr}");
+        assert_eq!(stderr.contains("unordered"), code == 4, "{case}: {stderr}");
     }
 }

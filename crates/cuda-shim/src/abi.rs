@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char};
 
 use crate::connection::keep_last;
 use crate::errors::{self, Code};
+use crate::state::thread_state;
 
 /// Exports functions of the runtime interface: each body is a `Result<(), Code>`, whose error is kept
 /// for `cudaGetLastError`.
@@ -13,7 +14,7 @@ macro_rules! runtime {
         #[cfg_attr(any(shim = "cudart12", shim = "cudart13"), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $crate::errors::Code {
             let body = || -> Result<(), $crate::errors::Code> { $body };
-            $crate::abi::finish_runtime(body())
+            $crate::abi::finish_runtime($crate::abi::enter(body))
         })+
     };
 }
@@ -25,7 +26,7 @@ macro_rules! driver {
         #[cfg_attr(shim = "cuda", unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $crate::errors::Code {
             let body = || -> Result<(), $crate::errors::Code> { $body };
-            $crate::abi::finish_driver(body())
+            $crate::abi::finish_driver($crate::abi::enter(body))
         })+
     };
 }
@@ -82,6 +83,24 @@ macro_rules! both_as {
 }
 
 pub(crate) use {both, both_as, both_initialized, driver, in_context, initialized, runtime};
+
+/// Lets the next call of this thread mean the stream of the thread by the default stream. The functions for programs
+/// that are compiled so (`_ptsz`, `_ptds`) call it and continue in the plain ones.
+#[cfg_attr(shim, unsafe(no_mangle))]
+pub(crate) extern "C" fn __tuner_mean_own_stream() {
+    thread_state(|thread| thread.next_means_own.set(true));
+}
+
+/// Runs the body of an exported function.
+pub(crate) fn enter(body: impl FnOnce() -> Result<(), Code>) -> Result<(), Code> {
+    let before = thread_state(|thread| {
+        let own = thread.next_means_own.take();
+        thread.means_own.replace(own)
+    });
+    let result = body();
+    thread_state(|thread| thread.means_own.set(before));
+    result
+}
 
 /// The code of a result.
 pub(crate) fn finish(result: Result<(), Code>) -> Code {

@@ -1,10 +1,12 @@
 //! Operations that both interfaces share: streams, events, synchronization.
 
+use std::sync::atomic::Ordering;
+
 use crate::connection::{call, clear_sticky, flush_printed, send};
 use crate::errors::{self, Code};
 use crate::memory;
 use crate::protocol::{ALL_STREAMS, Message, Op};
-use crate::state::{lock, state};
+use crate::state::{OwnStream, lock, state, thread_state};
 use crate::values;
 
 fn request(op: Op, fields: &[u64]) -> Result<crate::connection::Reply, Code> {
@@ -36,6 +38,35 @@ pub(crate) fn create_stream(flags: u32, priority: i32) -> Result<u64, Code> {
     let mut head = Message::new();
     head.put_u32(flags).put_u32(priority as u32);
     handle(&call(Op::CreateStream, &head)?)
+}
+
+/// Handle of the stream of the calling thread, one for all threads.
+const OWN_HANDLE: u64 = 2;
+
+/// Returns the stream that a call means by a handle: that of the thread for its handle, and for the default one in
+/// calls of programs that are compiled so.
+pub(crate) fn resolve_stream(handle: u64) -> u64 {
+    match handle {
+        0 if thread_state(|thread| thread.means_own.get()) => own_stream(),
+        OWN_HANDLE => own_stream(),
+        other => other,
+    }
+}
+
+/// Returns the stream of the calling thread.
+fn own_stream() -> u64 {
+    let resets = state().resets.load(Ordering::Relaxed);
+    let own = thread_state(|thread| thread.own_stream.get());
+    if own.handle != 0 && own.resets == resets {
+        return own.handle;
+    }
+    // After a fault there is none; all calls fail then.
+    let handle = create_stream(0, 0).unwrap_or(OWN_HANDLE);
+    if handle != OWN_HANDLE {
+        let own = OwnStream { handle, resets };
+        thread_state(|thread| thread.own_stream.set(own));
+    }
+    handle
 }
 
 /// Flags and priority of a stream.
@@ -204,6 +235,7 @@ pub(crate) fn memory_info() -> Result<MemoryInfo, Code> {
 pub(crate) fn reset() -> Result<(), Code> {
     flush_printed();
     call(Op::Reset, &Message::new())?;
+    state().resets.fetch_add(1, Ordering::Relaxed);
     memory::forget_all();
     crate::graph::forget_memory();
     crate::graph::abandon_captures();

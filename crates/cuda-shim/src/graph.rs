@@ -250,7 +250,14 @@ pub(crate) fn submit_fill(fill: Fill) -> Result<(), Code> {
 /// Submits the node that `node` makes of its stream and of whether the call waits, and waits where that says so.
 fn submit_transfer(stream: u64, node: impl FnOnce(u64, bool) -> (Node, bool)) -> Result<(), Code> {
     let waits = stream == AWAITED;
-    let stream = if waits { 0 } else { stream };
+    let stream = if waits {
+        client::resolve_stream(0)
+    } else {
+        stream
+    };
+    if waits {
+        capture::refuse_captured(stream)?;
+    }
     let runs = !is_capturing(stream);
     let (node, awaited) = node(stream, waits);
     submit(stream, node)?;

@@ -470,6 +470,11 @@ impl Fill {
     }
 }
 
+/// The stream that a call means by a handle.
+pub(crate) fn stream_of(stream: *const c_void) -> u64 {
+    crate::client::resolve_stream(address_of(stream))
+}
+
 /// The address of a pointer of the program.
 pub(crate) fn address_of<T>(pointer: *const T) -> u64 {
     pointer.expose_provenance() as u64

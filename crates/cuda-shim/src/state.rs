@@ -66,8 +66,19 @@ pub(crate) struct State {
     /// Some stream has such operations: in most programs none ever does.
     pub(crate) holds: AtomicBool,
     pub(crate) next_held: AtomicU64,
+    /// Times that the program has reset the device.
+    pub(crate) resets: AtomicU64,
     /// Returns the state of the calling thread.
     thread: extern "C" fn() -> *const ThreadState,
+}
+
+/// The stream that a thread has without creating it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnStream {
+    /// 0 before its first use.
+    pub(crate) handle: u64,
+    /// Resets of the device before its creation: each ends it.
+    pub(crate) resets: u64,
 }
 
 /// State of a thread.
@@ -77,6 +88,12 @@ pub(crate) struct ThreadState {
     pub(crate) capture_mode: Cell<u32>,
     /// Functions of the program that run in the order of a stream on this thread.
     pub(crate) host_functions: Cell<u32>,
+    /// The next call means the stream of the thread by the default stream.
+    pub(crate) next_means_own: Cell<bool>,
+    /// The same of the call that runs.
+    pub(crate) means_own: Cell<bool>,
+    /// Stream of the thread.
+    pub(crate) own_stream: Cell<OwnStream>,
 }
 
 static OWN: State = State {
@@ -103,6 +120,7 @@ static OWN: State = State {
     held: Mutex::new(Held::new()),
     holds: AtomicBool::new(false),
     next_held: AtomicU64::new(0),
+    resets: AtomicU64::new(0),
     thread: own_thread,
 };
 
@@ -110,6 +128,9 @@ thread_local! {
     static THREAD: ThreadState = const { ThreadState {
         capture_mode: Cell::new(0),
         host_functions: Cell::new(0),
+        next_means_own: Cell::new(false),
+        means_own: Cell::new(false),
+        own_stream: Cell::new(OwnStream { handle: 0, resets: 0 }),
     } };
 }
 

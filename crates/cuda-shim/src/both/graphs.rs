@@ -9,7 +9,7 @@ use crate::graph::{
     self, AllocationNode, FillNode, Graph, Handles, HostCall, HostNode, Node, NodeAttribute,
     UpdateResult, Wanted, add, replace,
 };
-use crate::memory::{address_of, pointer_to};
+use crate::memory::{address_of, pointer_to, stream_of};
 
 fn attribute(node: *mut c_void, number: c_uint) -> NodeAttribute {
     NodeAttribute {
@@ -45,7 +45,7 @@ both! {
 
     /// Runs a graph.
     fn cuGraphLaunch | cudaGraphLaunch(executable: *mut c_void, stream: *mut c_void) {
-        graph::launch(address_of(executable), address_of(stream))
+        graph::launch(address_of(executable), stream_of(stream))
     }
 
     /// Uploads a graph: no effect.

@@ -8,7 +8,7 @@ use crate::errors::{self, Code};
 use crate::graph::{
     self, Beginning, CaptureInfo, Handles, HostCall, Node, refuse_in_capture, submit,
 };
-use crate::memory::{address_of, pointer_to};
+use crate::memory::{address_of, pointer_to, stream_of};
 
 /// A function that a stream calls with itself and its status.
 struct Callback {
@@ -30,36 +30,36 @@ unsafe extern "C" fn run_callback(callback: *mut c_void) {
 
 both! {
     /// Waits for a stream.
-    fn cuStreamSynchronize | cudaStreamSynchronize(stream: *mut c_void) { client::synchronize(address_of(stream)) }
+    fn cuStreamSynchronize | cudaStreamSynchronize(stream: *mut c_void) { client::synchronize(stream_of(stream)) }
 
     /// Reports whether a stream is idle.
-    fn cuStreamQuery | cudaStreamQuery(stream: *mut c_void) { client::query(address_of(stream)) }
+    fn cuStreamQuery | cudaStreamQuery(stream: *mut c_void) { client::query(stream_of(stream)) }
 
     /// Lets a stream wait for an event.
     fn cuStreamWaitEvent | cudaStreamWaitEvent(stream: *mut c_void, event: *mut c_void, flags: c_uint) {
-        graph::submit_event(address_of(stream), Node::Wait(address_of(event)), flags)
+        graph::submit_event(stream_of(stream), Node::Wait(address_of(event)), flags)
     }
 
     /// Returns the priority of a stream.
     fn cuStreamGetPriority | cudaStreamGetPriority(stream: *mut c_void, priority: *mut c_int) {
-        let found = client::describe_stream(address_of(stream))?.priority;
+        let found = client::describe_stream(stream_of(stream))?.priority;
         // SAFETY: the program passes where the result goes.
         unsafe { store(priority, found) }
     }
 
     /// Returns the flags of a stream.
     fn cuStreamGetFlags | cudaStreamGetFlags(stream: *mut c_void, flags: *mut c_uint) {
-        let found = client::describe_stream(address_of(stream))?.flags;
+        let found = client::describe_stream(stream_of(stream))?.flags;
         // SAFETY: the program passes where the result goes.
         unsafe { store(flags, found) }
     }
 
     /// Returns the number of a stream.
     fn cuStreamGetId | cudaStreamGetId(stream: *mut c_void, id: *mut u64) {
-        client::describe_stream(address_of(stream))?;
+        client::describe_stream(stream_of(stream))?;
         // The default stream has two handles and one number.
         // SAFETY: the program passes where the result goes.
-        unsafe { store(id, address_of(stream).max(1)) }
+        unsafe { store(id, stream_of(stream).max(1)) }
     }
 
     /// Sets an attribute, none of which has an effect on results.
@@ -69,7 +69,7 @@ both! {
         value: *const AttributeValue,
     ) {
         // SAFETY: the program passes a value of 64 bytes.
-        unsafe { client::set_stream_attribute(address_of(stream), attribute, value) }
+        unsafe { client::set_stream_attribute(stream_of(stream), attribute, value) }
     }
 
     /// Returns an attribute.
@@ -78,14 +78,14 @@ both! {
         attribute: c_uint,
         value: *mut AttributeValue,
     ) {
-        let found = client::stream_attribute(address_of(stream), attribute)?;
+        let found = client::stream_attribute(stream_of(stream), attribute)?;
         // SAFETY: the program passes where the result goes: a value of 64 bytes.
         unsafe { store(value, found) }
     }
 
     /// Copies the attributes of a stream to another one.
     fn cuStreamCopyAttributes | cudaStreamCopyAttributes(to: *mut c_void, from: *mut c_void) {
-        client::copy_stream_attributes(address_of(to), address_of(from))
+        client::copy_stream_attributes(stream_of(to), stream_of(from))
     }
 
     /// Runs a function of the program after the work of a stream.
@@ -96,7 +96,7 @@ both! {
     ) {
         let function = function.ok_or(errors::INVALID_VALUE)?;
         let call = HostCall { function, argument: address_of(argument) };
-        submit(address_of(stream), Node::Host(call))
+        submit(stream_of(stream), Node::Host(call))
     }
 
     /// Runs a function of the program with the stream and its status.
@@ -107,10 +107,10 @@ both! {
         _flags: c_uint,
     ) {
         let function = function.ok_or(errors::INVALID_VALUE)?;
-        refuse_in_capture(address_of(stream))?;
+        refuse_in_capture(stream_of(stream))?;
         let callback = Box::new(Callback { stream, function, argument });
         let call = HostCall { function: run_callback, argument: address_of(Box::into_raw(callback)) };
-        submit(address_of(stream), Node::Host(call))
+        submit(stream_of(stream), Node::Host(call))
     }
 
     /// Creates an event with flags.
@@ -124,12 +124,12 @@ both! {
 
     /// Records an event.
     fn cuEventRecord | cudaEventRecord(event: *mut c_void, stream: *mut c_void) {
-        submit(address_of(stream), Node::Record(address_of(event)))
+        submit(stream_of(stream), Node::Record(address_of(event)))
     }
 
     /// Records an event with flags.
     fn cuEventRecordWithFlags | cudaEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, flags: c_uint) {
-        graph::submit_event(address_of(stream), Node::Record(address_of(event)), flags)
+        graph::submit_event(stream_of(stream), Node::Record(address_of(event)), flags)
     }
 
     /// Waits for an event.
@@ -152,7 +152,7 @@ both! {
 
     /// Begins the capture of a stream into a graph.
     fn cuStreamBeginCapture_v2 | cudaStreamBeginCapture(stream: *mut c_void, mode: c_uint) {
-        let stream = address_of(stream);
+        let stream = stream_of(stream);
         graph::begin_capture(Beginning { stream, mode, into: None, tips: Vec::new() })
     }
 
@@ -167,13 +167,13 @@ both! {
     ) {
         // SAFETY: the program states how many handles there are.
         let tips = unsafe { Handles { list: dependencies, count }.read()? };
-        let (stream, into) = (address_of(stream), Some(address_of(graph)));
+        let (stream, into) = (stream_of(stream), Some(address_of(graph)));
         graph::begin_capture(Beginning { stream, mode, into, tips })
     }
 
     /// Ends the capture of a stream. The graph is optional where the program has its handle.
     fn cuStreamEndCapture | cudaStreamEndCapture(stream: *mut c_void, graph: *mut *mut c_void) {
-        let ended = graph::end_capture(address_of(stream));
+        let ended = graph::end_capture(stream_of(stream));
         if !graph.is_null() {
             // A program destroys what it finds there: a capture that failed has no graph.
             // SAFETY: the program passes where the handle goes.
@@ -185,7 +185,7 @@ both! {
     /// Reports whether a stream is captured: 0 or 1.
     fn cuStreamIsCapturing | cudaStreamIsCapturing(stream: *mut c_void, status: *mut c_int) {
         // SAFETY: the program passes where the result goes.
-        unsafe { store(status, graph::status(address_of(stream))) }
+        unsafe { store(status, graph::status(stream_of(stream))) }
     }
 
     /// Returns the state of a capture.

@@ -7,7 +7,7 @@ use crate::arrays::{self, Corner, check_format, find_array};
 use crate::driver::copies::LEGACY;
 use crate::errors::{self, Code};
 use crate::graph::submit_copy;
-use crate::memory::{Copy, Direction, Place, address_of, pointer_to};
+use crate::memory::{Copy, Direction, Place, address_of, pointer_to, stream_of};
 use crate::protocol::images::{ArrayShape, Format};
 
 /// `CUDA_ARRAY_DESCRIPTOR`.
@@ -90,7 +90,7 @@ fn copy(
     direction: Direction,
     stream: *mut c_void,
 ) -> Result<(), Code> {
-    let stream = address_of(stream);
+    let stream = stream_of(stream);
     let copy = Copy {
         destination,
         source,

@@ -6,7 +6,9 @@ use crate::abi::in_context;
 use crate::arrays::{Corner, Region, find_array};
 use crate::errors::{self, Code};
 use crate::graph::{AWAITED, submit_copy};
-use crate::memory::{Copy, Direction, Place, address_of, is_array, is_device_only, pointer_to};
+use crate::memory::{
+    Copy, Direction, Place, address_of, is_array, is_device_only, pointer_to, stream_of,
+};
 use crate::protocol::Shape;
 
 /// One end of `CUDA_MEMCPY2D`.
@@ -189,7 +191,7 @@ impl Copy3d {
 unsafe fn copy_volume(parameters: *const Copy3d, stream: *mut c_void) -> Result<(), Code> {
     // SAFETY: the caller's promise.
     let parameters = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?;
-    let stream = address_of(stream);
+    let stream = stream_of(stream);
     submit_copy(parameters.copy(stream)?)
 }
 
@@ -207,7 +209,7 @@ unsafe fn copy_rows(parameters: *const Copy2d, stream: *mut c_void) -> Result<()
         height: rows.height,
         depth: 1,
     };
-    let stream = address_of(stream);
+    let stream = stream_of(stream);
     submit_copy(volume.copy(stream)?)
 }
 
@@ -218,7 +220,7 @@ fn copy_linear(
     direction: Direction,
     stream: *mut c_void,
 ) -> Result<(), Code> {
-    let stream = address_of(stream);
+    let stream = stream_of(stream);
     let copy = Copy::linear(destination, source, bytes as u64, direction, stream);
     submit_copy(copy)
 }

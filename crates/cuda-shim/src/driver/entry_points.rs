@@ -8,96 +8,18 @@ use crate::errors::{self, Code};
 use crate::properties::DRIVER_VERSION;
 use crate::system::find_symbol;
 
-/// Functions with several variants, and the version of CUDA that brought each (`cudaTypedefs.h` of
-/// CUDA 13.0): the plain name first, then `_v2` and so on.
-const VARIANTS: &[(&str, &[c_int])] = &[
-    ("cuArray3DCreate", &[2000, 3020]),
-    ("cuArray3DGetDescriptor", &[2000, 3020]),
-    ("cuArrayCreate", &[2000, 3020]),
-    ("cuArrayGetDescriptor", &[2000, 3020]),
-    ("cuCtxCreate", &[2000, 3020, 11040, 12050]),
-    ("cuCtxDestroy", &[2000, 4000]),
-    ("cuCtxGetDevice", &[2000, 13000]),
-    ("cuCtxPopCurrent", &[2000, 4000]),
-    ("cuCtxPushCurrent", &[2000, 4000]),
-    ("cuCtxSynchronize", &[2000, 13000]),
-    ("cuDeviceGetUuid", &[9020, 11040]),
-    ("cuDevicePrimaryCtxRelease", &[7000, 11000]),
-    ("cuDevicePrimaryCtxReset", &[7000, 11000]),
-    ("cuDevicePrimaryCtxSetFlags", &[7000, 11000]),
-    ("cuDeviceTotalMem", &[2000, 3020]),
-    ("cuEventDestroy", &[2000, 4000]),
-    ("cuEventElapsedTime", &[2000, 12080]),
-    ("cuGetProcAddress", &[11030, 12000]),
-    ("cuGraphAddDependencies", &[10000, 12030]),
-    ("cuGraphAddKernelNode", &[10000, 12000]),
-    ("cuGraphAddNode", &[12020, 12030]),
-    ("cuGraphExecKernelNodeSetParams", &[10010, 12000]),
-    ("cuGraphExecUpdate", &[10020, 12000]),
-    ("cuGraphGetEdges", &[10000, 12030]),
-    ("cuGraphInstantiate", &[10000, 11000]),
-    ("cuGraphKernelNodeGetParams", &[10000, 12000]),
-    ("cuGraphKernelNodeSetParams", &[10000, 12000]),
-    ("cuGraphNodeGetDependencies", &[10000, 12030]),
-    ("cuGraphNodeGetDependentNodes", &[10000, 12030]),
-    ("cuGraphRemoveDependencies", &[10000, 12030]),
-    ("cuGraphicsResourceGetMappedPointer", &[3000, 3020]),
-    ("cuGraphicsResourceSetMapFlags", &[3000, 6050]),
-    ("cuIpcOpenMemHandle", &[4010, 11000]),
-    ("cuLinkAddData", &[5050, 6050]),
-    ("cuLinkAddFile", &[5050, 6050]),
-    ("cuLinkCreate", &[5050, 6050]),
-    ("cuMemAdvise", &[8000, 12020]),
-    ("cuMemAlloc", &[2000, 3020]),
-    ("cuMemAllocHost", &[2000, 3020]),
-    ("cuMemAllocPitch", &[2000, 3020]),
-    ("cuMemFree", &[2000, 3020]),
-    ("cuMemGetAddressRange", &[2000, 3020]),
-    ("cuMemGetInfo", &[2000, 3020]),
-    ("cuMemHostGetDevicePointer", &[2020, 3020]),
-    ("cuMemHostRegister", &[4000, 6050]),
-    ("cuMemPrefetchAsync", &[8000, 12020]),
-    ("cuMemcpy2D", &[2000, 3020]),
-    ("cuMemcpy2DAsync", &[2000, 3020]),
-    ("cuMemcpy2DUnaligned", &[2000, 3020]),
-    ("cuMemcpy3D", &[2000, 3020]),
-    ("cuMemcpy3DAsync", &[2000, 3020]),
-    ("cuMemcpy3DBatchAsync", &[12080, 13000]),
-    ("cuMemcpyAtoA", &[2000, 3020]),
-    ("cuMemcpyAtoD", &[2000, 3020]),
-    ("cuMemcpyAtoH", &[2000, 3020]),
-    ("cuMemcpyAtoHAsync", &[2000, 3020]),
-    ("cuMemcpyBatchAsync", &[12080, 13000]),
-    ("cuMemcpyDtoA", &[2000, 3020]),
-    ("cuMemcpyDtoD", &[2000, 3020]),
-    ("cuMemcpyDtoDAsync", &[3000, 3020]),
-    ("cuMemcpyDtoH", &[2000, 3020]),
-    ("cuMemcpyDtoHAsync", &[2000, 3020]),
-    ("cuMemcpyHtoA", &[2000, 3020]),
-    ("cuMemcpyHtoAAsync", &[2000, 3020]),
-    ("cuMemcpyHtoD", &[2000, 3020]),
-    ("cuMemcpyHtoDAsync", &[2000, 3020]),
-    ("cuMemsetD16", &[2000, 3020]),
-    ("cuMemsetD2D16", &[2000, 3020]),
-    ("cuMemsetD2D32", &[2000, 3020]),
-    ("cuMemsetD2D8", &[2000, 3020]),
-    ("cuMemsetD32", &[2000, 3020]),
-    ("cuMemsetD8", &[2000, 3020]),
-    ("cuModuleGetGlobal", &[2000, 3020]),
-    ("cuStreamBatchMemOp", &[8000, 11070]),
-    ("cuStreamBeginCapture", &[10000, 10010]),
-    ("cuStreamDestroy", &[2000, 4000]),
-    ("cuStreamGetCaptureInfo", &[10010, 11030, 12030]),
-    ("cuStreamGetCtx", &[9020, 12050]),
-    ("cuStreamUpdateCaptureDependencies", &[11030, 12030]),
-    ("cuStreamWaitValue32", &[8000, 11070]),
-    ("cuStreamWaitValue64", &[9000, 11070]),
-    ("cuStreamWriteValue32", &[8000, 11070]),
-    ("cuStreamWriteValue64", &[9000, 11070]),
-    ("cuTexRefGetAddress", &[2000, 3020]),
-    ("cuTexRefSetAddress", &[2000, 3020]),
-    ("cuTexRefSetAddress2D", &[2020, 3020, 4010]),
-];
+/// Functions, sorted, with the versions of CUDA that brought their variants (`cudaTypedefs.h` of CUDA 13.0): the plain
+/// name first, then `_v2` and so on.
+const VERSIONS: &str = include_str!("../../symbols/libcuda-versions.txt");
+
+/// Returns the versions of the variants of a function; `None` for one that is not listed.
+fn versions(name: &str) -> Option<Vec<c_int>> {
+    let mut lines = VERSIONS.lines();
+    lines.find_map(|line| {
+        let rest = line.strip_prefix(name)?.strip_prefix(' ')?;
+        Some(rest.split(' ').filter_map(|it| it.parse().ok()).collect())
+    })
+}
 
 /// Version of CUDA since which `cuGraphInstantiate` is `cuGraphInstantiateWithFlags`.
 const INSTANTIATE_WITH_FLAGS: c_int = 12_000;
@@ -110,10 +32,9 @@ fn variant(name: &str, version: c_int) -> Option<String> {
     if name == "cuGraphInstantiate" && version >= INSTANTIATE_WITH_FLAGS {
         return Some("cuGraphInstantiateWithFlags".to_owned());
     }
-    let Ok(index) = VARIANTS.binary_search_by_key(&name, |(name, _)| name) else {
+    let Some(versions) = versions(name) else {
         return Some(name.to_owned());
     };
-    let (_, versions) = VARIANTS.get(index)?;
     match versions.iter().filter(|first| **first <= version).count() {
         0 => None,
         1 => Some(name.to_owned()),
@@ -231,12 +152,21 @@ mod tests {
             Some("cuMemAllocManaged")
         );
         assert_eq!(variant("cuDeviceGetUuid", 9000), None);
+        assert_eq!(variant("cuMemAllocAsync", 11_010), None);
+        assert_eq!(
+            variant("cuMemAllocAsync", 11_020).as_deref(),
+            Some("cuMemAllocAsync")
+        );
         let instantiate = variant("cuGraphInstantiate", 12_000);
         assert_eq!(instantiate.as_deref(), Some("cuGraphInstantiateWithFlags"));
     }
 
     #[test]
-    fn variants_are_sorted_for_the_search() {
-        assert!(VARIANTS.is_sorted_by_key(|(name, _)| name));
+    fn each_function_has_versions_in_order() {
+        for line in VERSIONS.lines() {
+            let name = line.split(' ').next().unwrap_or_default();
+            let found = versions(name).unwrap_or_default();
+            assert!(!found.is_empty() && found.is_sorted(), "{line}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use crate::abi::in_context;
 use crate::errors::{self, Code};
 use crate::graph::{AWAITED, submit_fill};
-use crate::memory::{Fill, Place, address_of};
+use crate::memory::{Fill, Place, stream_of};
 use crate::protocol::Shape;
 
 /// A value of 1, 2 or 4 bytes.
@@ -85,17 +85,17 @@ in_context! {
 
     /// Fills memory with bytes in the order of a stream.
     fn cuMemsetD8Async(address: u64, value: u8, count: usize, stream: *mut c_void) {
-        fill(address, value.into(), linear(value.into(), count)?, address_of(stream))
+        fill(address, value.into(), linear(value.into(), count)?, stream_of(stream))
     }
 
     /// Fills memory with values of two bytes in the order of a stream.
     fn cuMemsetD16Async(address: u64, value: u16, count: usize, stream: *mut c_void) {
-        fill(address, value.into(), linear(value.into(), count)?, address_of(stream))
+        fill(address, value.into(), linear(value.into(), count)?, stream_of(stream))
     }
 
     /// Fills memory with values of four bytes in the order of a stream.
     fn cuMemsetD32Async(address: u64, value: u32, count: usize, stream: *mut c_void) {
-        fill(address, value.into(), linear(value.into(), count)?, address_of(stream))
+        fill(address, value.into(), linear(value.into(), count)?, stream_of(stream))
     }
 
     /// Fills rows with bytes.
@@ -122,7 +122,7 @@ in_context! {
         height: usize,
         stream: *mut c_void,
     ) {
-        fill(address, value.into(), rows(value.into(), pitch, width, height)?, address_of(stream))
+        fill(address, value.into(), rows(value.into(), pitch, width, height)?, stream_of(stream))
     }
 
     /// Fills rows with values of two bytes in the order of a stream.
@@ -134,7 +134,7 @@ in_context! {
         height: usize,
         stream: *mut c_void,
     ) {
-        fill(address, value.into(), rows(value.into(), pitch, width, height)?, address_of(stream))
+        fill(address, value.into(), rows(value.into(), pitch, width, height)?, stream_of(stream))
     }
 
     /// Fills rows with values of four bytes in the order of a stream.
@@ -146,6 +146,6 @@ in_context! {
         height: usize,
         stream: *mut c_void,
     ) {
-        fill(address, value.into(), rows(value.into(), pitch, width, height)?, address_of(stream))
+        fill(address, value.into(), rows(value.into(), pitch, width, height)?, stream_of(stream))
     }
 }

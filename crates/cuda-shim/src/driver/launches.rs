@@ -6,8 +6,11 @@ use crate::abi::{in_context, store};
 use crate::driver::functions::{Function, find_function};
 use crate::errors::{self, Code};
 use crate::graph::{submit_launch, submit_recorded};
-use crate::kernels::{Dim3, Launch, LaunchAttribute, NO_CLUSTER, NON_PORTABLE_CLUSTER, pack_arguments, read_attributes};
-use crate::memory::address_of;
+use crate::kernels::{
+    Dim3, Launch, LaunchAttribute, NO_CLUSTER, NON_PORTABLE_CLUSTER, pack_arguments,
+    read_attributes,
+};
+use crate::memory::stream_of;
 use crate::protocol::{COOPERATIVE, FunctionInfo};
 
 /// `CUlaunchConfig`.
@@ -131,7 +134,7 @@ pub(crate) unsafe fn prepare(
         grid,
         block,
         shared_bytes: shared_bytes.into(),
-        stream: address_of(stream),
+        stream: stream_of(stream),
         flags: 0,
         cluster: NO_CLUSTER,
         parameters,

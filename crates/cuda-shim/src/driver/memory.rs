@@ -7,7 +7,9 @@ use crate::advice::{self, Range};
 use crate::driver::contexts::{PRIMARY, check_initialized, selected};
 use crate::errors::{self, Code};
 use crate::graph::refuse_unsafe;
-use crate::memory::{self, PITCH, address_of, find_allocation, find_mapping, is_device_only};
+use crate::memory::{
+    self, PITCH, address_of, find_allocation, find_mapping, is_device_only, stream_of,
+};
 use crate::pools::{Location, reaches_device};
 use crate::protocol::{NO_POOL, kind};
 
@@ -81,7 +83,7 @@ in_context! {
         if address.is_null() || bytes == 0 {
             return Err(errors::INVALID_VALUE);
         }
-        let found = crate::graph::allocate_in_order(bytes as u64, address_of(stream), None)?;
+        let found = crate::graph::allocate_in_order(bytes as u64, stream_of(stream), None)?;
         // SAFETY: the program passes where the address goes.
         unsafe { store(address, found) }
     }
@@ -96,7 +98,7 @@ in_context! {
         if address.is_null() || bytes == 0 {
             return Err(errors::INVALID_VALUE);
         }
-        let found = crate::graph::allocate_in_order(bytes as u64, address_of(stream), Some(pool))?;
+        let found = crate::graph::allocate_in_order(bytes as u64, stream_of(stream), Some(pool))?;
         // SAFETY: the program passes where the address goes.
         unsafe { store(address, found) }
     }
@@ -109,7 +111,7 @@ in_context! {
 
     /// Frees device memory in the order of a stream.
     fn cuMemFreeAsync(address: u64, stream: *mut c_void) {
-        crate::graph::release_in_order(address, address_of(stream))
+        crate::graph::release_in_order(address, stream_of(stream))
     }
 
     /// Frees page-locked host memory.

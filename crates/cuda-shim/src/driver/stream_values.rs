@@ -5,7 +5,7 @@ use std::ffi::{c_uint, c_void};
 use crate::abi::in_context;
 use crate::errors::{self, Code};
 use crate::graph::{Node, submit};
-use crate::memory::address_of;
+use crate::memory::stream_of;
 use crate::values::StreamValue;
 
 /// Most operations of a batch (`cuStreamBatchMemOp`).
@@ -41,7 +41,7 @@ impl Operation {
 }
 
 fn order(stream: *mut c_void, value: StreamValue) -> Result<(), Code> {
-    submit(address_of(stream), Node::Value(value))
+    submit(stream_of(stream), Node::Value(value))
 }
 
 in_context! {

@@ -9,7 +9,7 @@ use crate::driver::contexts::{
 };
 use crate::errors::Code;
 use crate::graph::{self, CaptureInfo, Handles};
-use crate::memory::{address_of, pointer_to};
+use crate::memory::{address_of, pointer_to, stream_of};
 
 /// The last handle of a default stream: null, `CU_STREAM_LEGACY`, `CU_STREAM_PER_THREAD`.
 const LAST_DEFAULT: u64 = 2;
@@ -32,8 +32,8 @@ fn context_of(stream: *mut c_void) -> Result<u64, Code> {
     if address_of(stream) <= LAST_DEFAULT {
         return current();
     }
-    client::describe_stream(address_of(stream))?;
-    Ok(stream_context(address_of(stream)))
+    client::describe_stream(stream_of(stream))?;
+    Ok(stream_context(stream_of(stream)))
 }
 
 driver! {
@@ -119,6 +119,6 @@ in_context! {
     ) {
         // SAFETY: the program states how many handles there are.
         let tips = unsafe { Handles { list: dependencies, count }.read()? };
-        graph::change_tips(address_of(stream), &tips, flags & 1 != 0)
+        graph::change_tips(stream_of(stream), &tips, flags & 1 != 0)
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use super::capture::{captured, status, with_branch};
 use crate::abi::store;
 use crate::errors::Code;
-use crate::memory::{address_of, pointer_to};
+use crate::memory::{pointer_to, stream_of};
 
 /// Destinations of the state of a capture.
 #[derive(Debug, Clone, Copy)]
@@ -42,14 +42,14 @@ impl CaptureInfo {
     /// # Safety
     /// The pointers are null or writable.
     pub(crate) unsafe fn fill(&self, stream: *mut c_void) -> Result<(), Code> {
-        let captured = captured(address_of(stream));
+        let captured = captured(stream_of(stream));
         // SAFETY: the caller's promise.
         unsafe {
-            store(self.status, status(address_of(stream)))?;
+            store(self.status, status(stream_of(stream)))?;
             // The number of a capture is that of its graph, of which it is the only one.
             let _ = store(self.id, captured.unwrap_or(0));
             let _ = store(self.graph, pointer_to(captured.unwrap_or(0)));
-            let (tips, count) = with_branch(address_of(stream), |branch| {
+            let (tips, count) = with_branch(stream_of(stream), |branch| {
                 branch.told.clone_from(&branch.tips);
                 (
                     branch.told.as_ptr().cast::<*mut c_void>(),

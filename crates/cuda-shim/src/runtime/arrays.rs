@@ -8,7 +8,7 @@ use crate::arrays::{self, Array, Corner, Region, find_array};
 use crate::connection::report_missing;
 use crate::errors::{self, Code};
 use crate::graph::{AWAITED, submit_copy};
-use crate::memory::{Copy, Direction, Place, address_of, pointer_to};
+use crate::memory::{Copy, Direction, Place, address_of, pointer_to, stream_of};
 use crate::protocol::Shape;
 use crate::protocol::images::{ArrayShape, Format};
 
@@ -125,7 +125,7 @@ fn corner(x: usize, y: usize) -> Corner {
 }
 
 fn copy(destination: Place, source: Place, kind: c_int, stream: *mut c_void) -> Result<(), Code> {
-    let stream = address_of(stream);
+    let stream = stream_of(stream);
     let copy = Copy {
         destination,
         source,

@@ -9,7 +9,7 @@ use crate::arrays::{Array, Corner, Region, find_array};
 use crate::errors::{self, Code};
 use crate::graph::{AWAITED, submit_copy, submit_fill};
 use crate::kernels::{Span, registry};
-use crate::memory::{Copy, Direction, Fill, Place, address_of, is_array, pointer_to};
+use crate::memory::{Copy, Direction, Fill, Place, address_of, is_array, pointer_to, stream_of};
 use crate::protocol::Shape;
 
 /// `cudaMemcpy3DParms`.
@@ -212,7 +212,7 @@ runtime! {
         kind: c_int,
         stream: *mut c_void,
     ) {
-        copy_linear(address_of(destination), address_of(source), bytes, kind, address_of(stream))
+        copy_linear(address_of(destination), address_of(source), bytes, kind, stream_of(stream))
     }
 
     /// Copies memory between devices: there is one.
@@ -239,7 +239,7 @@ runtime! {
     ) {
         check_device(destination_device)?;
         check_device(source_device)?;
-        copy_linear(address_of(destination), address_of(source), bytes, 3, address_of(stream))
+        copy_linear(address_of(destination), address_of(source), bytes, 3, stream_of(stream))
     }
 
     /// Copies rows.
@@ -268,7 +268,7 @@ runtime! {
         stream: *mut c_void,
     ) {
         let rows = Rows { width, height, destination_pitch, source_pitch };
-        copy_rows(address_of(destination), address_of(source), rows, kind, address_of(stream))
+        copy_rows(address_of(destination), address_of(source), rows, kind, stream_of(stream))
     }
 
     /// Copies slices of rows.
@@ -282,7 +282,7 @@ runtime! {
     fn cudaMemcpy3DAsync(parameters: *const Copy3d, stream: *mut c_void) {
         // SAFETY: the program passes the structure or null.
         let parameters = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?;
-        copy_volume(parameters, address_of(stream))
+        copy_volume(parameters, stream_of(stream))
     }
 
     /// Fills memory with a byte.
@@ -292,7 +292,7 @@ runtime! {
 
     /// Fills memory with a byte in the order of a stream.
     fn cudaMemsetAsync(pointer: *mut c_void, value: c_int, bytes: usize, stream: *mut c_void) {
-        fill(pointer, Shape::linear(bytes as u64), value, address_of(stream))
+        fill(pointer, Shape::linear(bytes as u64), value, stream_of(stream))
     }
 
     /// Fills rows with a byte.
@@ -312,7 +312,7 @@ runtime! {
     ) {
         check_pitch(pitch, width, height)?;
         let shape = Shape::rows(width as u64, height as u64, pitch as u64);
-        fill(pointer, shape, value, address_of(stream))
+        fill(pointer, shape, value, stream_of(stream))
     }
 
     /// Fills slices of rows with a byte.
@@ -322,7 +322,7 @@ runtime! {
 
     /// Fills slices of rows with a byte in the order of a stream.
     fn cudaMemset3DAsync(pitched: PitchedPointer, value: c_int, extent: Extent, stream: *mut c_void) {
-        fill(pitched.pointer, volume(pitched, extent), value, address_of(stream))
+        fill(pitched.pointer, volume(pitched, extent), value, stream_of(stream))
     }
 
     /// Copies into a variable.
@@ -349,7 +349,7 @@ runtime! {
     ) {
         check_direction(kind, Direction::HostToDevice)?;
         let destination = variable_range(symbol, offset, bytes)?;
-        copy_linear(destination, address_of(source), bytes, kind, address_of(stream))
+        copy_linear(destination, address_of(source), bytes, kind, stream_of(stream))
     }
 
     /// Copies from a variable.
@@ -376,7 +376,7 @@ runtime! {
     ) {
         check_direction(kind, Direction::DeviceToHost)?;
         let source = variable_range(symbol, offset, bytes)?;
-        copy_linear(address_of(destination), source, bytes, kind, address_of(stream))
+        copy_linear(address_of(destination), source, bytes, kind, stream_of(stream))
     }
 
     /// Returns the device address of a variable.

@@ -7,10 +7,10 @@ use crate::client;
 use crate::errors::{self, Code};
 use crate::graph::{submit_launch, submit_recorded};
 use crate::kernels::{
-    CARVEOUT, DYNAMIC_LIMIT, Dim3, Kernel, Launch, LaunchAttribute, NO_CLUSTER, NON_PORTABLE_CLUSTER,
-    available_shared_bytes, find_kernel, pack_arguments, read_attributes,
+    CARVEOUT, DYNAMIC_LIMIT, Dim3, Kernel, Launch, LaunchAttribute, NO_CLUSTER,
+    NON_PORTABLE_CLUSTER, available_shared_bytes, find_kernel, pack_arguments, read_attributes,
 };
-use crate::memory::address_of;
+use crate::memory::stream_of;
 use crate::protocol::{COOPERATIVE, FunctionInfo};
 
 /// Configuration of `cudaLaunchKernelExC`.
@@ -56,7 +56,7 @@ pub(crate) unsafe fn prepare(
         grid,
         block,
         shared_bytes: shared_bytes as u64,
-        stream: address_of(stream),
+        stream: stream_of(stream),
         flags: 0,
         cluster: NO_CLUSTER,
         // SAFETY: the caller's promise.

@@ -7,7 +7,9 @@ use crate::advice;
 use crate::connection::device;
 use crate::errors::{self, Code};
 use crate::graph::refuse_unsafe;
-use crate::memory::{self, PITCH, address_of, find_allocation, find_mapping, pointer_to};
+use crate::memory::{
+    self, PITCH, address_of, find_allocation, find_mapping, pointer_to, stream_of,
+};
 use crate::pools::{Location, reaches_device};
 use crate::protocol::kind;
 
@@ -100,7 +102,7 @@ runtime! {
             // SAFETY: the program passes where the address goes.
             return unsafe { allocate_into(pointer, bytes, kind::DEVICE) };
         }
-        let address = crate::graph::allocate_in_order(bytes as u64, address_of(stream), None)?;
+        let address = crate::graph::allocate_in_order(bytes as u64, stream_of(stream), None)?;
         // SAFETY: as above.
         unsafe { store(pointer, pointer_to(address)) }
     }
@@ -116,7 +118,7 @@ runtime! {
             // SAFETY: the program passes where the address goes.
             return unsafe { allocate_into(pointer, bytes, kind::DEVICE) };
         }
-        let address = crate::graph::allocate_in_order(bytes as u64, address_of(stream), Some(pool))?;
+        let address = crate::graph::allocate_in_order(bytes as u64, stream_of(stream), Some(pool))?;
         // SAFETY: as above.
         unsafe { store(pointer, pointer_to(address)) }
     }
@@ -162,11 +164,15 @@ runtime! {
 
     /// Allocates slices of rows at a pitch.
     fn cudaMalloc3D(pitched: *mut PitchedPointer, extent: Extent) {
+        refuse_unsafe()?;
+        if pitched.is_null() {
+            return Err(errors::INVALID_VALUE);
+        }
         let row = (extent.width as u64).next_multiple_of(PITCH);
         let slice = row.checked_mul(extent.height as u64).ok_or(errors::OUT_OF_MEMORY)?;
         let bytes = slice.checked_mul(extent.depth as u64).ok_or(errors::OUT_OF_MEMORY)?;
         let filled = PitchedPointer {
-            pointer: pointer_to(memory::allocate(bytes, kind::DEVICE)?),
+            pointer: pointer_to(if bytes == 0 { 0 } else { memory::allocate(bytes, kind::DEVICE)? }),
             pitch: row as usize,
             width: extent.width,
             height: extent.height,
@@ -187,7 +193,7 @@ runtime! {
 
     /// Frees device memory in the order of a stream.
     fn cudaFreeAsync(pointer: *mut c_void, stream: *mut c_void) {
-        crate::graph::release_in_order(address_of(pointer), address_of(stream))
+        crate::graph::release_in_order(address_of(pointer), stream_of(stream))
     }
 
     /// Frees page-locked host memory.

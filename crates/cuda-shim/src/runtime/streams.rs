@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use crate::abi::{runtime, store};
 use crate::client;
 use crate::graph::{self, CaptureInfo, Handles};
-use crate::memory::{address_of, pointer_to};
+use crate::memory::{address_of, pointer_to, stream_of};
 
 runtime! {
     /// Creates a stream.
@@ -31,7 +31,7 @@ runtime! {
 
     /// Returns the device of a stream.
     fn cudaStreamGetDevice(stream: *mut c_void, number: *mut c_int) {
-        client::describe_stream(address_of(stream))?;
+        client::describe_stream(stream_of(stream))?;
         // SAFETY: the program passes where the result goes.
         unsafe { store(number, 0) }
     }
@@ -81,6 +81,6 @@ runtime! {
         };
         // SAFETY: the program states how many handles there are.
         let tips = unsafe { Handles { list: dependencies, count }.read()? };
-        graph::change_tips(address_of(stream), &tips, flags & 1 != 0)
+        graph::change_tips(stream_of(stream), &tips, flags & 1 != 0)
     }
 }
