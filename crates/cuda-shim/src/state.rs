@@ -135,7 +135,7 @@ thread_local! {
 }
 
 extern "C" fn own_thread() -> *const ThreadState {
-    THREAD.with(|thread| std::ptr::from_ref(thread))
+    THREAD.with(std::ptr::from_ref)
 }
 
 /// Returns the state that this library holds.

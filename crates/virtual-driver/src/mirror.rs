@@ -448,7 +448,9 @@ mod tests {
         let mut head = Message::new();
         // Stream, function, grid, block, shared memory, flags, cluster, then number, parameters and two memories.
         head.put_u64(0).put_u64(1);
-        (0..11).for_each(|_| drop(head.put_u32(1)));
+        for _ in 0..11 {
+            head.put_u32(1);
+        }
         head.put_u64(1).put_u32(0).put_u32(2);
         head.put_u64(0x1000).put_u64(64).put_str("");
         head.put_u64(0x2000).put_u64(4).put_str("no_such_variable");
