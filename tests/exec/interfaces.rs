@@ -96,3 +96,15 @@ fn threads_have_streams() {
         assert_eq!(stderr.contains("unordered"), code == 4, "{case}: {stderr}");
     }
 }
+
+/// "Each launch is ordered behind both any previous work in stream and any previous launches of graphExec."
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn launches_of_one_executable_graph_are_ordered() {
+    for (case, code) in [("same", 0), ("copy", 4)] {
+        let (ended, stdout, stderr) = built("graph_launches.cu", &[case]);
+        let expected = (Some(code), "0 2\n");
+        assert_eq!((ended, stdout.as_str()), expected, "{case}: {stderr}");
+        assert_eq!(stderr.contains("unordered"), code == 4, "{case}: {stderr}");
+    }
+}

@@ -40,6 +40,7 @@ pub(crate) use memory::{
     owns, release_in_order, set_attribute, trim,
 };
 pub(crate) use parameters::{FillNode, HostNode, InstantiateParameters};
+pub(crate) use run::launch;
 pub(crate) use update::{UpdateResult, update};
 pub(crate) use user_objects::{
     UserObject, create_object, release_from_graph, release_object, retain_for_graph, retain_object,
@@ -177,6 +178,8 @@ pub(crate) struct Graph {
     disabled: BTreeSet<usize>,
     /// References to objects of the program.
     objects: Vec<u64>,
+    /// The last launch, after which the next one runs.
+    last_launch: Option<run::LastLaunch>,
 }
 
 /// Runs an operation, or adds it to the graph of a capturing stream.
@@ -317,6 +320,7 @@ pub(crate) fn destroy(handle: u64) -> Result<(), Code> {
         }
     }
     user_objects::release_all(&graph.objects);
+    graph.last_launch.into_iter().for_each(run::LastLaunch::end);
     Ok(())
 }
 
@@ -325,16 +329,6 @@ fn is_allocated_by_graph(address: u64) -> bool {
     let is_it = |node: &Node| matches!(node, Node::Allocate(other) if *other == address);
     let graphs = lock(&state().graphs);
     graphs.values().any(|graph| graph.nodes.iter().any(is_it))
-}
-
-/// Runs a graph on a stream, or adds its nodes to the graph that the stream captures.
-pub(crate) fn launch(handle: u64, stream: u64) -> Result<(), Code> {
-    if is_capturing(stream) || values::is_held(stream) {
-        return submit(stream, child_node(handle)?);
-    }
-    conditional::assign_initial(handle, stream)?;
-    // The copy runs without the lock, because functions of the program may use graphs.
-    with_graph(handle, |graph| graph.clone())?.run(stream)
 }
 
 /// Bits of a node's handle that hold its number in the graph; the graph's handle is above them.
@@ -376,7 +370,11 @@ pub(crate) fn child_node(child: u64) -> Result<Node, Code> {
 /// Copies a graph with those that belong to its nodes.
 fn duplicate(source: u64) -> Result<Graph, Code> {
     let graph = with_graph(source, |graph| graph.clone())?;
-    let mut graph = Graph { source, ..graph };
+    let mut graph = Graph {
+        source,
+        last_launch: None,
+        ..graph
+    };
     for node in &mut graph.nodes {
         match node {
             Node::Conditional(conditional) => *conditional = conditional.duplicate()?,

@@ -2,15 +2,77 @@
 //! are seen.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
-use super::Graph;
+use super::{Graph, child_node, conditional, is_capturing, submit, with_graph};
 use crate::client;
 use crate::errors::{self, Code};
+use crate::state::state;
+use crate::values;
 
 /// `cudaStreamNonBlocking`: a stream that the default stream does not order.
 const NON_BLOCKING: u32 = 1;
 /// `cudaEventDisableTiming`.
 const NO_TIMING: u32 = 2;
+
+/// End of the last launch of an executable graph: launches do not overlap, also in different streams.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LastLaunch {
+    event: u64,
+    stream: u64,
+    /// Resets of the device before the launch: a later one ends the event.
+    resets: u64,
+}
+
+impl LastLaunch {
+    /// Destroys the event, which may be gone with a reset.
+    pub(super) fn end(self) {
+        if self.resets == resets() {
+            let _ = client::destroy_event(self.event);
+        }
+    }
+}
+
+fn resets() -> u64 {
+    state().resets.load(Ordering::Relaxed)
+}
+
+/// Orders a stream after a launch.
+fn follow(last: Option<LastLaunch>, stream: u64) -> Result<(), Code> {
+    match last.filter(|last| last.resets == resets() && last.stream != stream) {
+        Some(last) => client::wait_event(stream, last.event),
+        None => Ok(()),
+    }
+}
+
+/// Notes the end of a launch, in place of the one before.
+fn note_launch(last: Option<LastLaunch>, stream: u64) -> Result<LastLaunch, Code> {
+    let resets = resets();
+    let event = match last.filter(|last| last.resets == resets) {
+        Some(last) => last.event,
+        None => client::create_event(NO_TIMING)?,
+    };
+    client::record_event(event, stream)?;
+    Ok(LastLaunch {
+        event,
+        stream,
+        resets,
+    })
+}
+
+/// Runs a graph on a stream, or adds its nodes to the graph that the stream captures.
+pub(crate) fn launch(handle: u64, stream: u64) -> Result<(), Code> {
+    if is_capturing(stream) || values::is_held(stream) {
+        return submit(stream, child_node(handle)?);
+    }
+    let last = with_graph(handle, |graph| graph.last_launch)?;
+    follow(last, stream)?;
+    conditional::assign_initial(handle, stream)?;
+    // The copy runs without the lock, because functions of the program may use graphs.
+    with_graph(handle, |graph| graph.clone())?.run(stream)?;
+    let last = note_launch(last, stream)?;
+    with_graph(handle, |graph| graph.last_launch = Some(last))
+}
 
 /// One launch of a graph.
 struct Run<'g> {
