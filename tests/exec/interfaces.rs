@@ -108,3 +108,11 @@ fn launches_of_one_executable_graph_are_ordered() {
         assert_eq!(stderr.contains("unordered"), code == 4, "{case}: {stderr}");
     }
 }
+
+/// One executable graph, no copies, one free of each allocation, and no launch while memory is in use.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn graphs_with_memory_are_restricted() {
+    let (code, stdout, stderr) = built("graph_memory.cu", &[]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "passed\n"), "{stderr}");
+}

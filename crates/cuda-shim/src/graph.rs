@@ -8,6 +8,7 @@ mod capture;
 mod capture_info;
 mod conditional;
 mod describe;
+mod disabled;
 mod dot;
 mod edges;
 mod host_call;
@@ -30,6 +31,7 @@ pub(crate) use describe::{
     KernelNode, NodeArguments, NodeAttribute, child_graph, copy_attributes, describe_copy,
     describe_kernel, event_of, get_attribute, set_attribute as set_node_attribute,
 };
+pub(crate) use disabled::{enable, is_enabled};
 pub(crate) use dot::write_dot;
 pub(crate) use edges::{
     Handles, Question, Wanted, add, change_edges, list_edges, list_related, remove,
@@ -178,6 +180,8 @@ pub(crate) struct Graph {
     disabled: BTreeSet<usize>,
     /// References to objects of the program.
     objects: Vec<u64>,
+    /// Launches free the memory that the one before left in use.
+    frees_memory: bool,
     /// The last launch, after which the next one runs.
     last_launch: Option<run::LastLaunch>,
 }
@@ -336,8 +340,10 @@ const NODE_BITS: u32 = 24;
 
 /// Adds a node that depends on others; returns its handle: the graph's with the node's number.
 pub(crate) fn add_node(graph: u64, node: Node, dependencies: &[u64]) -> Result<u64, Code> {
-    if let Node::Launch(launch) = &node {
-        launch.check()?;
+    match &node {
+        Node::Launch(launch) => launch.check()?,
+        Node::Free(address) => memory::check_free(graph, *address)?,
+        _ => {}
     }
     let places = dependencies
         .iter()
@@ -358,8 +364,9 @@ pub(crate) fn add_node(graph: u64, node: Node, dependencies: &[u64]) -> Result<u
     Ok((graph << NODE_BITS) | number.ok_or(errors::INVALID_VALUE)?)
 }
 
-/// A node with a copy of another graph, which may have no conditional nodes, as on a GPU.
+/// A node with a copy of another graph, which may have no conditional nodes and no memory, as on a GPU.
 pub(crate) fn child_node(child: u64) -> Result<Node, Code> {
+    memory::refuse_memory(child)?;
     let is_conditional = |node: &Node| matches!(node, Node::Conditional(_));
     match with_graph(child, |graph| graph.nodes.iter().any(is_conditional))? {
         true => Err(errors::NOT_SUPPORTED),
@@ -386,13 +393,21 @@ fn duplicate(source: u64) -> Result<Graph, Code> {
     Ok(graph)
 }
 
+/// Copies a graph for the program, which may not copy one with memory.
+pub(crate) fn clone_graph(graph: u64) -> Result<u64, Code> {
+    memory::refuse_memory(graph)?;
+    copy(graph)
+}
+
 /// Copies a graph; returns the handle of the copy.
-pub(crate) fn copy(graph: u64) -> Result<u64, Code> {
+fn copy(graph: u64) -> Result<u64, Code> {
     Ok(keep(duplicate(graph)?))
 }
 
 /// All flags of `cudaGraphInstantiate`.
 const INSTANTIATE_FLAGS: u64 = 15;
+/// `cudaGraphInstantiateFlagAutoFreeOnLaunch`.
+const FREE_ON_LAUNCH: u64 = 1;
 
 /// Makes an executable copy of a graph; returns its handle.
 pub(crate) fn instantiate(graph: u64, flags: u64) -> Result<u64, Code> {
@@ -401,7 +416,12 @@ pub(crate) fn instantiate(graph: u64, flags: u64) -> Result<u64, Code> {
     }
     let order = with_graph(graph, |graph| graph.order())?;
     order.ok_or(errors::INVALID_VALUE)?;
-    copy(graph)
+    memory::refuse_second(graph)?;
+    let executable = copy(graph)?;
+    with_graph(executable, |graph| {
+        graph.frees_memory = flags & FREE_ON_LAUNCH != 0;
+    })?;
+    Ok(executable)
 }
 
 /// Uses a node of the graph that made it.
@@ -464,29 +484,6 @@ pub(crate) fn with_node_of<T>(
         node.filter(|node| !matches!(node, Node::Removed)).map(body)
     })?
     .ok_or(errors::INVALID_VALUE)
-}
-
-/// Selects whether launches of an executable graph run a node: a kernel, a copy or a fill.
-pub(crate) fn enable(executable: u64, node: u64, enabled: bool) -> Result<(), Code> {
-    let switched = with_node_of(executable, node, |node| node.type_number() <= 2)?;
-    let holder = holder(executable, node).filter(|_| switched);
-    let place = edges::place_of_node(node >> NODE_BITS, node)?;
-    with_graph(
-        holder.ok_or(errors::INVALID_VALUE)?,
-        |graph| match enabled {
-            true => graph.disabled.remove(&place),
-            false => graph.disabled.insert(place),
-        },
-    )
-    .map(drop)
-}
-
-/// Reports whether launches of an executable graph run a node.
-pub(crate) fn is_enabled(executable: u64, node: u64) -> Result<bool, Code> {
-    with_node_of(executable, node, |_| ())?;
-    let holder = holder(executable, node).ok_or(errors::INVALID_VALUE)?;
-    let place = edges::place_of_node(node >> NODE_BITS, node)?;
-    with_graph(holder, |graph| !graph.disabled.contains(&place))
 }
 
 /// Returns the handles of all nodes of a graph.

@@ -82,7 +82,7 @@ in_context! {
     /// Copies a graph.
     fn cuGraphClone(clone: *mut *mut c_void, graph: *mut c_void) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { instantiate(clone, graph, 0) }
+        unsafe { store(clone, pointer_to(graph::clone_graph(address_of(graph))?)) }
     }
 
     /// Makes an executable copy of a graph.

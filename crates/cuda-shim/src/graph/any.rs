@@ -15,6 +15,9 @@ pub struct AnyNode {
     parameters: [u64; 29],
 }
 
+/// `cudaGraphChildGraphOwnershipMove`: the node takes the graph over, with its memory.
+const MOVED: u32 = 1;
+
 /// Reads the parameters of one type as an interface lays them out.
 type Read = unsafe fn(*mut c_void) -> Result<Node, Code>;
 
@@ -44,7 +47,10 @@ impl AnyNode {
                 1 => (layouts.copy)(parameters)?,
                 2 => Node::Fill((*parameters.cast::<FillNode>()).fill()?),
                 3 => Node::Host((*parameters.cast::<HostNode>()).call()?),
-                4 => child_node(address_of(first))?,
+                4 => match any.parameters.get(1).map(|word| *word as u32) {
+                    Some(MOVED) => Node::Child(address_of(first)),
+                    _ => child_node(address_of(first))?,
+                },
                 5 => Node::Empty,
                 6 => Node::Wait(address_of(first)),
                 7 => Node::Record(address_of(first)),

@@ -89,6 +89,7 @@ fn change(graph: u64, from: &[u64], to: &[u64], adds: bool) -> Result<(), Code> 
 pub(crate) fn remove(node: u64) -> Result<(), Code> {
     let graph = node >> NODE_BITS;
     let place = place_of_node(graph, node)?;
+    super::memory::refuse_memory(graph)?;
     let removed = with_graph(graph, |graph| {
         *graph.nodes.get_mut(place)? = Node::Removed;
         graph
@@ -226,6 +227,9 @@ pub(crate) unsafe fn change_edges(
 ) -> Result<(), Code> {
     // SAFETY: the caller's promise.
     let [from, to] = [from, to].map(|list| unsafe { Handles { list, count }.read() });
+    if !adds {
+        super::memory::refuse_memory(address_of(graph))?;
+    }
     change(address_of(graph), &from?, &to?, adds)
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 
-use super::{Node, is_capturing, submit, with_node};
+use super::{Graph, Node, is_capturing, submit, with_graph, with_node};
 use crate::client;
 use crate::errors::{self, Code};
 use crate::memory::{Place, address_of, allocate_from, pointer_to};
@@ -147,6 +147,58 @@ pub(super) fn end_unused(address: u64) {
         // The device may have lost its memory to a fault.
         let _ = crate::memory::end_in_order(address, NO_STREAM);
     }
+}
+
+fn has_memory(graph: &Graph) -> bool {
+    let is_memory = |node: &Node| matches!(node, Node::Allocate(_) | Node::Free(_));
+    graph.nodes.iter().any(is_memory)
+}
+
+/// Refuses what CUDA does not permit for graphs that allocate or free memory: copies, and fewer nodes or edges.
+pub(super) fn refuse_memory(graph: u64) -> Result<(), Code> {
+    match with_graph(graph, |graph| has_memory(graph))? {
+        true => Err(errors::INVALID_VALUE),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a second executable copy of such a graph.
+pub(super) fn refuse_second(graph: u64) -> Result<(), Code> {
+    let is_copied = || {
+        let graphs = lock(&state().graphs);
+        graphs.values().any(|other| other.source == graph)
+    };
+    match with_graph(graph, |graph| has_memory(graph))? && is_copied() {
+        true => Err(errors::INVALID_VALUE),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a node that frees other memory than that of graphs, or memory that the graph frees already.
+pub(super) fn check_free(graph: u64, address: u64) -> Result<(), Code> {
+    let is_it = |node: &Node| matches!(node, Node::Free(other) if *other == address);
+    let freed = with_graph(graph, |graph| graph.nodes.iter().any(is_it))?;
+    match owns(address) && !freed {
+        true => Ok(()),
+        false => Err(errors::INVALID_VALUE),
+    }
+}
+
+/// Refuses a launch while memory of the one before is in use, or frees it.
+pub(super) fn begin_launch(graph: &Graph) -> Result<(), Code> {
+    let addresses = graph.nodes.iter().filter_map(|node| match node {
+        Node::Allocate(address) => Some(*address),
+        _ => None,
+    });
+    for address in addresses {
+        let in_use = with_state(|state| state.live.contains_key(&address));
+        match (in_use, graph.frees_memory) {
+            (true, true) => end_use(address),
+            (true, false) => return Err(errors::INVALID_VALUE),
+            (false, _) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Returns memory that is not in use.

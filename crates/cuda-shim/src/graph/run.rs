@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-use super::{Graph, child_node, conditional, is_capturing, submit, with_graph};
+use super::memory::begin_launch;
+use super::{Graph, Node, child_node, conditional, copy, is_capturing, submit, with_graph};
 use crate::client;
 use crate::errors::{self, Code};
 use crate::state::state;
@@ -62,9 +63,13 @@ fn note_launch(last: Option<LastLaunch>, stream: u64) -> Result<LastLaunch, Code
 
 /// Runs a graph on a stream, or adds its nodes to the graph that the stream captures.
 pub(crate) fn launch(handle: u64, stream: u64) -> Result<(), Code> {
-    if is_capturing(stream) || values::is_held(stream) {
+    if is_capturing(stream) {
         return submit(stream, child_node(handle)?);
     }
+    if values::is_held(stream) {
+        return submit(stream, Node::Child(copy(handle)?));
+    }
+    begin_launch(&with_graph(handle, |graph| graph.clone())?)?;
     let last = with_graph(handle, |graph| graph.last_launch)?;
     follow(last, stream)?;
     conditional::assign_initial(handle, stream)?;

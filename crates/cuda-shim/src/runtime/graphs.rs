@@ -29,7 +29,7 @@ runtime! {
     /// Copies a graph.
     fn cudaGraphClone(clone: *mut *mut c_void, graph: *mut c_void) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(clone, pointer_to(graph::copy(address_of(graph))?)) }
+        unsafe { store(clone, pointer_to(graph::clone_graph(address_of(graph))?)) }
     }
 
     /// Makes an executable copy of a graph.
