@@ -244,7 +244,10 @@ mod tests {
             Some(errors::INVALID_PTX)
         );
         // An instruction that the virtual GPU lacks is an error of the launch.
-        assert_eq!(load("8.0", "sm_80", "pmevent 1;"), None);
+        assert_eq!(
+            load("8.0", "sm_80", "vset4.u32.u32.eq %r1, %r2, %r2, %r2;"),
+            None
+        );
         assert!(OPCODES.is_sorted());
     }
 }
