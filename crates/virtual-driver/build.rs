@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
@@ -109,6 +110,10 @@ fn build(library: &Library, shim: &Path, out: &Path) -> io::Result<()> {
     let mut rustc = Command::new(variable("RUSTC")?);
     rustc
         .env("CUDA_SHIM_STUBS", &stubs)
+        .env(
+            "CUDA_SHIM_SOURCES",
+            layout_number(&shim.join("src"))?.to_string(),
+        )
         .args([
             "--edition",
             "2024",
@@ -139,6 +144,28 @@ fn build(library: &Library, shim: &Path, out: &Path) -> io::Result<()> {
         .arg(shim.join("src/lib.rs"));
     run(rustc)?;
     link(library, &names, &archive, out)
+}
+
+/// A number that changes with the compiler and the sources: libraries share the state of a process if it is equal.
+fn layout_number(sources: &Path) -> io::Result<u64> {
+    let version = Command::new(variable("RUSTC")?).arg("-vV").output()?;
+    let mut hasher = DefaultHasher::new();
+    version.stdout.hash(&mut hasher);
+    hash_folder(sources, &mut hasher)?;
+    Ok(hasher.finish())
+}
+
+fn hash_folder(folder: &Path, hasher: &mut DefaultHasher) -> io::Result<()> {
+    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    for path in paths {
+        match path.is_dir() {
+            true => hash_folder(&path, hasher)?,
+            false => fs::read(&path)?.hash(hasher),
+        }
+    }
+    Ok(())
 }
 
 fn link(library: &Library, names: &BTreeSet<&str>, archive: &Path, out: &Path) -> io::Result<()> {

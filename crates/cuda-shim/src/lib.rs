@@ -3,7 +3,8 @@
 //! A CUDA program that runs under `tuner exec` loads `libcudart.so.12`, `libcudart.so.13` or
 //! `libcuda.so.1` built from these sources (by the build script of `virtual-driver`). Each function
 //! translates a call into a request ([`protocol`]) to the tuner, which holds the device. The program's
-//! process holds no device state but handles, graphs and mappings of memory that host and device share.
+//! process holds no device state but handles, graphs and mappings of memory that host and device share: in the library
+//! of the driver, for both interfaces.
 //!
 //! ```text
 //! program ── C interface (runtime, driver) ── client ── Unix socket ── virtual-driver ── vgpu

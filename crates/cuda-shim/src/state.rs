@@ -2,8 +2,8 @@
 //!
 //! A program may use the runtime and the driver library on the same streams and graphs. Each library has a copy of
 //! these sources with its own statics. The driver's library therefore holds the state, and the runtime's libraries,
-//! which load it as those of NVIDIA do, use it through a pointer. All are built together, so that its layout is the
-//! same in each.
+//! which load it as those of NVIDIA do, use it through a pointer. Its layout is the same in libraries of the same
+//! sources, and others do not share it.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,9 +138,15 @@ extern "C" fn own_thread() -> *const ThreadState {
     THREAD.with(std::ptr::from_ref)
 }
 
-/// Returns the state that this library holds.
-pub(crate) fn own() -> &'static State {
-    &OWN
+/// Returns a number of the sources that this library was built from.
+fn sources() -> u64 {
+    let number = option_env!("CUDA_SHIM_SOURCES");
+    number.and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// Returns the state that this library holds, to one that was built from the same sources.
+pub(crate) fn own(other_sources: u64) -> Option<&'static State> {
+    (other_sources == sources()).then_some(&OWN)
 }
 
 /// Returns the state of the process.
@@ -160,16 +166,19 @@ pub(crate) fn state() -> &'static State {
 
 /// Finds the state that the driver's library holds.
 fn find_shared() -> *mut State {
+    type Get = unsafe extern "C" fn(u64) -> *const c_void;
+    let own = std::ptr::from_ref(&OWN).cast_mut();
     let found = find_symbol(c"libcuda.so.1", c"__cudaTunerState");
     if found.is_null() {
         // The library of another driver.
-        return std::ptr::from_ref(&OWN).cast_mut();
+        return own;
     }
     // SAFETY: the symbol is the function of that name in `driver`, of this type.
-    unsafe {
-        let get =
-            std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *const c_void>(found);
-        get().cast_mut().cast()
+    let shared = unsafe { std::mem::transmute::<*mut c_void, Get>(found)(sources()) };
+    match shared.is_null() {
+        // The state of other sources has another layout.
+        true => own,
+        false => shared.cast_mut().cast(),
     }
 }
 

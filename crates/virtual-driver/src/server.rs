@@ -193,7 +193,7 @@ fn serve(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
     while let Some(frame) = read_frame(&mut reader)? {
         let mut reply = Reply::default();
         let answered = match frame.op {
-            Some(op) => answer(&mut lock(&device), op, &frame, &mut reply),
+            Some(op) => respond(&mut lock(&device), op, &frame, &mut reply),
             None => Ok(Err(errors::NOT_SUPPORTED)),
         };
         let code = match answered? {
@@ -232,14 +232,17 @@ struct Reply {
 
 type Answer = Result<(), Code>;
 
+/// Answers a request; most fail after a fault.
+fn respond(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::Result<Answer> {
+    match device.check() {
+        Err(code) if !survives_fault(op) => Ok(Err(code)),
+        _ => answer(device, op, frame, reply),
+    }
+}
+
 /// Answers a request. The outer error is a message that breaks the protocol.
 fn answer(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::Result<Answer> {
     let mut fields = Fields::new(&frame.head);
-    if !survives_fault(op)
-        && let Err(code) = device.check()
-    {
-        return Ok(Err(code));
-    }
     Ok(match op {
         Op::LoadModule
         | Op::UnloadModule

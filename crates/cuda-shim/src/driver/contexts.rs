@@ -211,11 +211,12 @@ pub(crate) fn pop_if_current(context: u64) {
     });
 }
 
-/// Returns the state of the process to the runtime library.
+/// Returns the state of the process to the runtime library; null to one of other sources.
 ///
 /// # Safety
 /// Safe.
 #[cfg_attr(shim = "cuda", unsafe(no_mangle))]
-pub unsafe extern "C" fn __cudaTunerState() -> *const c_void {
-    std::ptr::from_ref(crate::state::own()).cast()
+pub unsafe extern "C" fn __cudaTunerState(sources: u64) -> *const c_void {
+    let state = crate::state::own(sources);
+    state.map_or(std::ptr::null(), |state| std::ptr::from_ref(state).cast())
 }
