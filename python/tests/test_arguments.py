@@ -139,6 +139,10 @@ def test_a_vector_in_constant_memory_is_filled_by_its_elements():
         assert (run(source, [np.zeros(64, np.float32)], cmem_args={"f": values})[0] == 3).all()
     with pytest.raises(ValueError, match="f in cmem_args has 9 elements and the source declares 8"):
         run(source, [np.zeros(64, np.float32)], cmem_args={"f": np.zeros(9, np.float32)})
+    with pytest.raises(TypeError, match="f in cmem_args is not in this machine's byte order"):
+        run(source, [np.zeros(64, np.float32)], cmem_args={"f": np.zeros(8, ">f4")})
+    with pytest.raises(TypeError, match="f in cmem_args is of type int"):
+        run(source, [np.zeros(64, np.float32)], cmem_args={"f": 3})
     with pytest.raises(ValueError, match="g in cmem_args is not a `__constant__` variable of the source"):
         run(source, [np.zeros(64, np.float32)], cmem_args={"g": np.zeros(8, np.float32)})
 

@@ -21,12 +21,33 @@ from tuner.kernel_tuner.spelling import DroppedOptionWarning, compile_options
 def test_a_value_may_be_another_word(given, kept):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert compile_options(given, {"tile": "tile"}) == (kept, [])
+        assert compile_options(given, {"tile": "tile"}, {"tile": [1]}) == (kept, [])
 
 
 def test_an_option_that_is_left_out_takes_its_value_along():
     with pytest.warns(DroppedOptionWarning, match="left out: -Xcompiler=-DHOST -arch=sm_80 -O3; "):
-        assert compile_options(["-Xcompiler", "-DHOST", "-arch", "sm_80", "-O3", "-DX"], {}) == (["-DX"], [])
+        assert compile_options(["-Xcompiler", "-DHOST", "-arch", "sm_80", "-O3", "-DX"], {}, {}) == (["-DX"], [])
+
+
+def test_a_parameter_may_choose_an_option_or_its_value():
+    values = {"regs": [32, 64], "fused": ["true", "false"], "flag": ["-use_fast_math", "-DPLAIN"], "other": ["-O2", "-DX"]}
+    names = {name: name for name in values}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = compile_options(["-maxrregcount=regs", "-fmad", "fused", "flag"], names, values)
+    assert kept == (["--maxrregcount={regs}", "--fmad={fused}", "{flag}"], [])
+    with pytest.warns(DroppedOptionWarning, match="left out: other; "):
+        assert compile_options(["other"], names, values) == ([], [])
+
+
+def test_options_of_parameters_reach_the_compiler(place, vectors):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows, _ = tune_kernel(
+            "vector_add", SOURCE, 1000, vectors, {"block_size_x": [64], "fused": ["false", "perhaps"]}, device="vgpu:a100",
+            quiet=True, compiler_options=["-fmad=fused"], answer=[vectors[1] + vectors[2], None, None, None],
+        )  # fmt: skip
+    assert {row["fused"]: row["verdict"] for row in rows} == {"false": "ok", "perhaps": "compile_failed"}
 
 
 @pytest.mark.parametrize("options", [["-I inc"], ["-I", "inc"], ["-Iinc"], ["-I=inc"], ["--include-path=inc"], ["--include-path", "inc"]])

@@ -70,3 +70,9 @@ def test_a_bad_limit_is_refused(options, match):
         searches.choose("genetic_algorithm", options, None)
     with pytest.raises(ValueError, match="fraction is 2"):
         searches.choose("random_sample", {"fraction": 2}, None)
+
+
+def test_a_seed_is_one_of_those_that_numpy_takes(vectors):
+    for seed in (-3, 1 << 32):
+        with pytest.raises(ValueError, match=f"seed is {seed}; give a whole number from 0"):
+            tune(vectors, strategy="random_sample", seed=seed)

@@ -66,3 +66,16 @@ def test_a_source_that_is_no_text_is_refused_by_name(place, vectors):
     (place / "main.cu").write_bytes(b"// caf\xe9\n" + SOURCE.encode())
     with pytest.raises(ValueError, match="the source main.cu is not text in UTF-8.*convert it"):
         verdicts("main.cu", vectors)
+
+
+@pytest.mark.parametrize("name", ["kernel.cu", "source_0.cu"])
+def test_a_generated_source_may_include_a_file_named_like_one_written_here(place, vectors, name):
+    (place / name).write_text(SOURCE)
+    assert verdicts(lambda params: f'#include "{name}"\n', vectors, lang="CUDA") == [("ok", None)] * 2
+
+
+def test_names_that_nvcc_knows_in_every_source(place, vectors):
+    uses = "int64_t at = i; uint one = INT_MAX > 0 && INFINITY > M_PI; c[at] = one * (a[i] + b[i]);"
+    assert verdicts(SOURCE.replace("c[i] = a[i] + b[i];", f"{{ {uses} }}"), vectors) == [("ok", None)] * 2
+    own = "typedef long long int64_t;\nusing uint = unsigned int;\n#define INFINITY 4\n#define M_PI 3\n#define INT_MAX 1\n"
+    assert verdicts(own + SOURCE.replace("c[i] = a[i] + b[i];", f"{{ {uses} }}"), vectors) == [("ok", None)] * 2

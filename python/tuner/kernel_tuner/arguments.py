@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -102,9 +102,17 @@ def _field_type(dtype: Any, where: str) -> str:
     return f'"{text}[{count}]"' if shape else text
 
 
-def to_host(arguments: Sequence[Any], what: str = "argument") -> List[Any]:
+def to_host(arguments: Sequence[Any]) -> List[Any]:
     """Returns arrays and scalars of NumPy for those of a script; raises TypeError or ValueError by place."""
-    return [_to_host(value, f"{what} {place}") for place, value in enumerate(arguments)]
+    return [_to_host(value, f"argument {place}") for place, value in enumerate(arguments)]
+
+
+def named_to_host(values: Mapping[str, Any], what: str) -> List[Any]:
+    """Returns arrays and scalars of NumPy for named ones of a script; raises TypeError or ValueError by name.
+
+    :param what: the argument of `tune_kernel` that holds them
+    """
+    return [_to_host(value, f"{name} in {what}") for name, value in values.items()]
 
 
 def _to_host(value: Any, where: str) -> Any:

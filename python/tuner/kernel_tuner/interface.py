@@ -18,7 +18,7 @@ from .. import tune
 from .._text import visible
 from . import cache as cache_files
 from . import limits, observers as known_observers, searches, strategies, util
-from .arguments import check_answer, scalars_at, to_host
+from .arguments import check_answer, named_to_host, scalars_at, to_host
 from .problem import Problem, read_source
 from .references import run_whole
 from .restrictions import Restriction, count_configurations, read as read_restrictions
@@ -252,7 +252,7 @@ def _block_names(names: Optional[List[str]], tune_params: Mapping[str, Any]) -> 
 
 def _constants(cmem_args: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     given = cmem_args or {}
-    host = to_host(list(given.values()), "cmem_args")
+    host = named_to_host(given, "cmem_args")
     return dict(zip(given, scalars_at(host, [False] * len(host))))
 
 

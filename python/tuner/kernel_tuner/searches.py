@@ -98,6 +98,9 @@ class Search:
 def choose(strategy: Any, options: Optional[Mapping[str, Any]], seed: Optional[int]) -> Search:
     """Returns the search of a strategy's name (or module) and options."""
     options = options or {}
+    # The seeds that NumPy takes.
+    if seed is not None and not 0 <= seed < 1 << 32:
+        raise ValueError(f"seed is {seed}; give a whole number from 0 to 2**32 - 1")
     name = _name(strategy)
     ours = STRATEGIES.get(name, "evolve")
     if name not in STRATEGIES:

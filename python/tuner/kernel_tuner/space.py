@@ -16,6 +16,7 @@ import numpy as np
 
 from . import expressions, restrictions, signature, tables
 from .arguments import declared_type, element_type
+from .implicit import include_of
 from .problem import Problem, folders_of_includes, included_files, read_source, with_copied_includes
 from .spelling import argument_file, compile_options, ending_of, quoted, save_array, scalar, scalar_value
 from .tables import Params
@@ -24,7 +25,7 @@ PROBLEM = "script"
 _AXES = ("x", "y", "z")
 _DEFAULT_THREADS = 256
 # Sources that are written beside the files of a script.
-_WRITTEN = ("kernel.cu", "source.cu", "reference.cu")
+_WRITTEN = re.compile(r"(kernel|source(_\d+)?|reference)\.cu")
 # A vector of CUDA with its number of elements.
 _VECTOR = re.compile(r"\bu?(?:char|short|int|long|longlong|float|double)([1-4])\b")
 
@@ -119,17 +120,18 @@ class Export:
         more = list(source[1:]) if isinstance(source, (list, tuple)) else []
         main = source[0] if isinstance(source, (list, tuple)) else source
         copies: Dict[str, Path] = {}
-        more += [file for file in included_files(problem.source, source, problem.compiler_options) if file.name in _WRITTEN]
+        included = included_files(problem.source, source, problem.compiler_options)
+        more += [file for file in included if _WRITTEN.fullmatch(file.name)]
         for number, each in enumerate(dict.fromkeys(map(Path, more))):
             # Files of two folders, and those that are written here, may have the same name.
-            taken = {*copies, *_WRITTEN}
-            copies[each.name if each.name not in taken else f"included_{number}_{each.name}"] = each
+            taken = each.name in copies or _WRITTEN.fullmatch(each.name)
+            copies[f"included_{number}_{each.name}" if taken else each.name] = each
         for name, file in copies.items():
             text = with_copied_includes(read_source(file, {}), copies, file.parent)
             (self.folder / name).write_text(text, encoding="utf-8")
         self._sources: Dict[str, str] = {}
         if callable(main):
-            includes = self._write_generated(main)
+            includes = self._write_generated(main, copies)
         else:
             self._sources["source.cu"] = with_copied_includes(problem.first_source, copies)
             includes = '#include "source.cu"\n'
@@ -137,12 +139,13 @@ class Export:
             self._derive_defaults()
         preamble = self._defines() + "".join(self._unroll(name) for name in problem.tune_params)
         self.preamble = preamble
-        (self.folder / "kernel.cu").write_text(preamble + includes, encoding="utf-8")
+        implicit = include_of("\n".join([problem.source, *self._sources.values()]))
+        (self.folder / "kernel.cu").write_text(implicit + preamble + includes, encoding="utf-8")
         for name, text in self._sources.items():
             (self.folder / name).write_text(self._unrolled(text), encoding="utf-8")
         self._warn_of_unused()
 
-    def _write_generated(self, generate: Callable[[Params], str]) -> str:
+    def _write_generated(self, generate: Callable[[Params], str], copies: Mapping[str, Path]) -> str:
         """Writes the different sources that a function returns, numbered."""
         problem = self.problem
         tune_params = problem.tune_params
@@ -151,7 +154,7 @@ class Export:
         files: Dict[str, int] = {}
         for leaf in tables.leaves(tree):
             leaf.result = files.setdefault(leaf.result, len(files))
-        self._sources.update({f"source_{number}.cu": text for text, number in files.items()})
+        self._sources.update({f"source_{number}.cu": with_copied_includes(text, copies) for text, number in files.items()})
         self._derived["KT_SOURCE"] = tables.render(tree, problem.names, str)
         lines = [
             f'#{"el" if number else ""}if KT_SOURCE == {number}\n#include "source_{number}.cu"\n'
@@ -406,7 +409,7 @@ class Export:
         return any("atomic" in text for text in self._sources.values())
 
     def _compile(self) -> List[str]:
-        options, include = compile_options(self.problem.compiler_options, self.problem.names)
+        options, include = compile_options(self.problem.compiler_options, self.problem.names, self.problem.tune_params)
         include += folders_of_includes("\n".join(self._sources.values()), self.problem.kernel_source)
         keys = []
         if options:

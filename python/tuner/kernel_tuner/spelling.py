@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
 import warnings
 from pathlib import Path
-from typing import Any, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -48,8 +49,14 @@ def option_words(options: Sequence[str]) -> Iterator[str]:
             yield word
 
 
-def compile_options(options: Sequence[str], names: Mapping[str, str]) -> Tuple[List[str], List[str]]:
-    """Returns the options that NVRTC takes, and the folders of included files."""
+def compile_options(
+    options: Sequence[str], names: Mapping[str, str], tune_params: Mapping[str, Sequence[Any]]
+) -> Tuple[List[str], List[str]]:
+    """Returns the options that NVRTC takes, and the folders of included files.
+
+    :param names: names of the parameters in the search space
+    :param tune_params: values of the parameters
+    """
     kept: List[str] = []
     include: List[str] = []
     dropped: List[str] = []
@@ -57,18 +64,14 @@ def compile_options(options: Sequence[str], names: Mapping[str, str]) -> Tuple[L
     for word in option_words(options):
         if word.startswith("-I"):
             include.append(str(Path(word[2:]).resolve()))
-        elif word.startswith(("-D", "-U", "-default-device", "--device-as-default")):
-            kept.append(expressions.replace_params(word, braced))
-        elif re.fullmatch(r"--?(use_fast_math|fmad=\w+|ftz=\w+|prec-div=\w+|prec-sqrt=\w+|extra-device-vectorization)", word):
-            kept.append("--" + word.lstrip("-"))
-        elif re.fullmatch(r"--std=c\+\+(\d+)", word):
-            # The tuner's own is C++17.
-            if int(word.rsplit("+", 1)[1]) > 17 and not word.endswith(("98", "03")):
-                kept.append(word)
-        elif re.fullmatch(r"--maxrregcount=\d+", word):
-            kept.append(word)
-        else:
+            continue
+        chosen = [name for name in tune_params if name in expressions.words_of(word)]
+        combinations = itertools.product(*(tune_params[name] for name in chosen))
+        spelled = [_taken(expressions.replace_params(word, dict(zip(chosen, values)))) for values in combinations]
+        if None in spelled or chosen and "" in spelled:
             dropped.append(word)
+        else:
+            kept += [expressions.replace_params(word, braced)] if chosen else [text for text in spelled if text]
     if dropped:
         warnings.warn(
             f"compiler options left out: {' '.join(dropped)}; the target is that of the device, and host options "
@@ -77,6 +80,21 @@ def compile_options(options: Sequence[str], names: Mapping[str, str]) -> Tuple[L
             stacklevel=2,
         )
     return kept, include
+
+
+def _taken(word: str) -> Optional[str]:
+    """Returns the spelling in which NVRTC takes an option, an empty one where the option has no effect; None where
+    NVRTC does not take it."""
+    if word.startswith(("-D", "-U", "-default-device", "--device-as-default")):
+        return word
+    if re.fullmatch(r"--?(use_fast_math|fmad=\w+|ftz=\w+|prec-div=\w+|prec-sqrt=\w+|extra-device-vectorization)", word):
+        return "--" + word.lstrip("-")
+    standard = re.fullmatch(r"--?std=c\+\+(\d+)", word)
+    if standard:
+        # The tuner's own is C++17.
+        later = int(standard[1]) > 17 and standard[1] not in ("98", "03")
+        return "--" + word.lstrip("-") if later else ""
+    return "--" + word.lstrip("-") if re.fullmatch(r"--?maxrregcount=\d+", word) else None
 
 
 def quoted(text: str) -> str:
