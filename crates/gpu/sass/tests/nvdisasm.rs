@@ -72,6 +72,27 @@ fn recorded_instructions_have_the_recorded_text() {
 }
 
 #[test]
+fn uniform_products_take_carries() {
+    // The first word is of a division of 64 bits by nvcc 13.0 for sm_80; the others differ in single fields.
+    for (word, want) in [
+        (
+            0x000f_e200_080e_0408_0000_000d_0a04_72a5,
+            "UIMAD.WIDE.U32.X UR4, UR10, UR13, UR8, UP0",
+        ),
+        (
+            0x000f_e200_0d84_0e08_0000_000d_0a04_78a5,
+            "UIMAD.WIDE.X UR4, UP2, UR10, 0xd, ~UR8, !UP3",
+        ),
+        (
+            0x000f_e200_0804_0c08_0000_000d_0a04_78a4,
+            "UIMAD.U32.X UR4, UR10, 0xd, ~UR8, UP0",
+        ),
+    ] {
+        assert_eq!(text(word, 0, 80), want);
+    }
+}
+
+#[test]
 fn moves_between_uniform_predicates_and_registers_are_known_since_the_first_uniform_datapath() {
     // Word of a cubin that NVRTC 13.0 made for sm_80; the list of 7.5 ("CUDA Binary Utilities") has both.
     let word = 0x000f_e400_0800_0000_0000_0001_3f07_7883;
