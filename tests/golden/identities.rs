@@ -30,7 +30,7 @@ fn the_default_configuration_of_every_shipped_space_keeps_its_identity() {
     insta::assert_snapshot!(text);
 }
 
-/// What a kernel's version has besides its template's hash: arguments, reference and tolerances.
+/// What a kernel's version has besides its template's hash: all that decides a judgement.
 #[test]
 fn the_reference_of_every_shipped_space_keeps_its_identity() {
     let catalog = Catalog::of_folder(&root().join("search_spaces")).unwrap();

@@ -149,9 +149,7 @@ impl KernelTask {
     /// Returns the identity of the candidate that [`KernelTask::prepare`] builds from a
     /// configuration, compiled or refused.
     pub(super) fn identity(&self, config: &Config, nvrtc_version: &str) -> ContentHash {
-        self.timed
-            .identity(config, nvrtc_version)
-            .unwrap_or_else(|| nameless(self.timed.problem(), config))
+        self.timed.identity(config, nvrtc_version)
     }
 
     /// Prepares a candidate of the task for the device: binds, renders and compiles it.
@@ -173,12 +171,11 @@ impl KernelTask {
         compiler: &Compiler,
         config: &Config,
     ) -> Result<Preparation<Work>, BoxError> {
-        let problem = self.timed.problem();
         let _doing = self.begin("compiling", config);
         let timed = match self.timed.build(compiler, config)? {
             Ok(built) => built,
             Err(unbuilt) => {
-                let judged = unbound(unbuilt, problem, config);
+                let judged = Judged::without_device(unbuilt.candidate, unbuilt.judgement);
                 return Ok(Preparation::Judged(Box::new(judged)));
             }
         };
@@ -306,7 +303,7 @@ fn is_program(
     candidate: &ContentHash,
     compiler: &Compiler,
 ) -> bool {
-    check.identity(config, &compiler.nvrtc().version()).as_ref() == Some(candidate)
+    check.identity(config, &compiler.nvrtc().version()) == *candidate
 }
 
 /// Builds a configuration for a check problem.
@@ -349,7 +346,7 @@ fn compile_at_once(checks: &[&PlanBuilder], build: Build, compiler: &Compiler, c
     let version = compiler.nvrtc().version();
     let mut programs: Vec<(ContentHash, &PlanBuilder)> = checks
         .iter()
-        .filter_map(|check| Some((check.identity(config, &version)?, *check)))
+        .map(|check| (check.identity(config, &version), *check))
         .collect();
     // Problems that share a program would compile it at the same time, before the cache has it.
     programs.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -434,23 +431,6 @@ impl Work {
         }
         job
     }
-}
-
-/// Builds a candidate that was judged before it reached the device.
-fn unbound(unbuilt: FailedBuild, problem: &str, config: &Config) -> Judged {
-    let candidate = unbuilt.candidate;
-    let candidate = candidate.unwrap_or_else(|| nameless(problem, config));
-    Judged::without_device(candidate, unbuilt.judgement)
-}
-
-/// Without a source there is no content to name a candidate by, so the configuration is used.
-fn nameless(problem: &str, config: &Config) -> ContentHash {
-    let choices: Vec<u8> = config
-        .choices()
-        .iter()
-        .flat_map(|c| c.to_le_bytes())
-        .collect();
-    ContentHash::from_parts([b"unbound".as_slice(), problem.as_bytes(), &choices])
 }
 
 /// Returns the identity of everything that decides a judgement: equal executed code with equal

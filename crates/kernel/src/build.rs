@@ -43,8 +43,8 @@ pub struct BuiltCandidate {
 /// A candidate that failed before it could be run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailedBuild {
-    /// Identity of the candidate, if it has a source.
-    pub candidate: Option<ContentHash>,
+    /// Identity of the candidate.
+    pub candidate: ContentHash,
     /// The reason.
     pub judgement: Judgement,
 }
@@ -181,12 +181,31 @@ impl PlanBuilder {
     }
 
     /// Returns the identity of the candidate that [`PlanBuilder::build`] builds from a
-    /// configuration, without compiling it; `None` if an expression has no usable value.
+    /// configuration, without compiling it.
     #[must_use]
-    pub fn identity(&self, config: &Config, nvrtc_version: &str) -> Option<ContentHash> {
-        let bound = self.binder.bind(config).ok()?;
-        let source = render_bound(&self.kernel.template, &bound, &self.arch);
-        Some(source.identity(nvrtc_version))
+    pub fn identity(&self, config: &Config, nvrtc_version: &str) -> ContentHash {
+        match self.binder.bind(config) {
+            Ok(bound) => {
+                render_bound(&self.kernel.template, &bound, &self.arch).identity(nvrtc_version)
+            }
+            Err(error) => self.nameless(config, &self.why_unbound(&error)),
+        }
+    }
+
+    fn why_unbound(&self, error: &BindError) -> String {
+        let why = self.kernel.spec.explain_unbound(error, &self.problem);
+        why.to_string()
+    }
+
+    /// Without a source there is no content to name a candidate by: its values and the reason do.
+    fn nameless(&self, config: &Config, why: &str) -> ContentHash {
+        let mut parts = vec!["unbound".to_owned(), self.problem.clone(), why.to_owned()];
+        let parameters = self.kernel.spec.parameters.iter().zip(config.choices());
+        parts.extend(parameters.map(|(parameter, choice)| {
+            let value = parameter.values.get(*choice as usize);
+            format!("{}={value:?}", parameter.name)
+        }));
+        ContentHash::from_parts(parts.iter().map(String::as_bytes))
     }
 
     /// Binds, renders and compiles one configuration. Blocks until the compiler is done.
@@ -234,9 +253,9 @@ impl PlanBuilder {
         let bound = match self.binder.bind(config) {
             Ok(bound) => bound,
             Err(error) => {
-                let why = self.kernel.spec.explain_unbound(&error, &self.problem);
-                let judgement = Judgement::new(Verdict::LaunchFailed, why.to_string());
-                return unbuilt(None, judgement);
+                let why = self.why_unbound(&error);
+                let candidate = self.nameless(config, &why);
+                return unbuilt(candidate, Judgement::new(Verdict::LaunchFailed, why));
             }
         };
         let source = render_bound(&self.kernel.template, &bound, &self.arch);
@@ -245,19 +264,19 @@ impl PlanBuilder {
         // Code for another GPU would compile, and fail only at its launch.
         if let Some(why) = spec.explain_target(&source.arch, self.limits.cc) {
             let judgement = Judgement::new(Verdict::LaunchFailed, why.to_string());
-            return unbuilt(Some(candidate), judgement);
+            return unbuilt(candidate, judgement);
         }
         let image = match compile(&source, &bound)? {
             Ok(image) => image,
-            Err(failed) => return unbuilt(Some(candidate), failed),
+            Err(failed) => return unbuilt(candidate, failed),
         };
         let reference = match self.reference(compiler)? {
             Ok(reference) => reference,
-            Err(failed) => return unbuilt(Some(candidate), failed),
+            Err(failed) => return unbuilt(candidate, failed),
         };
         let generators = match self.generators(&bound, compiler)? {
             Ok(generators) => generators,
-            Err(failed) => return unbuilt(Some(candidate), failed),
+            Err(failed) => return unbuilt(candidate, failed),
         };
         let mut plan = self.plan(bound, &image, reference);
         plan.generators = generators;

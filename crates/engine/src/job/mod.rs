@@ -11,6 +11,7 @@ pub(crate) mod error;
 mod final_stage;
 mod cuda;
 mod forecast;
+mod identity;
 mod jobs;
 mod prove_budget;
 mod ready;
@@ -24,9 +25,9 @@ pub(crate) use cuda::closed;
 pub use cuda::{absent, automatic, facts as facts_of, helpers};
 pub use error::JobError;
 pub(crate) use error::{device_error, engine_error, store_error, usage};
+pub use identity::reference_hash;
 pub use setup::{absolute, virtual_facts};
 pub(crate) use setup::{compiler_with, requested_target};
-pub use tasks::reference_hash;
 
 use crate as engine;
 use crate::baseline::Baseline;

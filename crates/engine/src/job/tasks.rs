@@ -1,6 +1,7 @@
 //! Tasks of a run from kernels on disk, for the engine and the store.
 
 use super::JobError;
+use super::identity::reference_hash;
 use crate::parallel::in_order;
 use crate::{StartPoint, Task};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,13 +11,9 @@ use tuner_core::provenance;
 use tuner_core::record::{
     ConstraintDefinition, Definition, LaunchDefinition, ParameterDefinition, Provenance, TaskKey,
 };
-use tuner_core::units::ContentHash;
-use tuner_judge::gate::oracle;
 use tuner_kernel::catalog::{Kernel, shown};
 use tuner_search::Knowledge;
-use tuner_space::{
-    BindError, Config, DeviceLimits, Expr, KernelSpec, Launch, Problem, Reference, Space,
-};
+use tuner_space::{BindError, Config, DeviceLimits, KernelSpec, Problem, Space};
 use tuner_store::TaskStart;
 
 /// Facts of a device for spaces and provenance.
@@ -300,81 +297,6 @@ fn definition(spec: &KernelSpec) -> Definition {
             })
             .collect(),
     }
-}
-
-/// Returns the identity of a kernel's reference: arguments, reference and tolerances of its file,
-/// and the reference kernel's source or the oracle's version.
-pub fn reference_hash(kernel: &Kernel) -> ContentHash {
-    let spec = &kernel.spec;
-    let mut texts = Vec::new();
-    for argument in &spec.arguments {
-        let (name, ty, role, fill) = (&argument.name, argument.ty, argument.role, &argument.fill);
-        let shape: Vec<&str> = argument.shape.iter().map(Expr::text).collect();
-        let value = argument.value.as_ref().map(Expr::text);
-        texts.push(format!(
-            "{name:?} {ty:?} {role:?} {fill:?} {shape:?} {value:?}"
-        ));
-    }
-    let composed = |argument: &&tuner_space::Argument| {
-        argument.record.is_some() || !argument.pieces.is_empty() || !argument.fill_sizes.is_empty()
-    };
-    for argument in spec
-        .arguments
-        .iter()
-        .filter(composed)
-        .chain(&spec.variables)
-    {
-        // Stored identities are older than these fields: the first decides no result, the others are
-        // those of im2col maps.
-        let text = format!("{argument:?}").replace(", any_type: false", "");
-        texts.push(text.replace(", lower: [], upper: []", ""));
-    }
-    let launched = |launch: &Launch| {
-        let extents = launch.grid.iter().chain(&launch.block).map(Expr::text);
-        let extents: Vec<&str> = extents.collect();
-        let cluster = launch.cluster.iter().flatten().map(Expr::text);
-        let cluster: Vec<&str> = cluster.collect();
-        let cluster = match cluster.is_empty() {
-            true => String::new(),
-            false => format!(" cluster {cluster:?}"),
-        };
-        let together = if launch.cooperative {
-            " cooperative"
-        } else {
-            ""
-        };
-        format!(
-            "{} {extents:?} {}{cluster}{together}",
-            launch.entry,
-            launch.shared.text()
-        )
-    };
-    texts.push(match &spec.reference {
-        Reference::Oracle(name) => format!("{name} {}", oracle::version(name)),
-        Reference::None => "none".to_owned(),
-        Reference::Values(values) => format!("{values:?}"),
-        Reference::Kernel {
-            launch, proven_by, ..
-        } => format!("{} {proven_by:?}", launched(launch)),
-    });
-    if let Some(reference) = &kernel.reference {
-        texts.push(reference.hash.to_string());
-        // It is compiled with the macros of the default configuration, which decide its result where it
-        // mentions them.
-        let derived = spec
-            .derived
-            .iter()
-            .any(|(name, _)| reference.mentions(name));
-        let decides =
-            |parameter: &&tuner_space::Parameter| derived || reference.mentions(&parameter.name);
-        for parameter in spec.parameters.iter().filter(decides) {
-            let value = parameter.values.get(parameter.default as usize);
-            texts.push(format!("{}={value:?}", parameter.name));
-        }
-    }
-    let terms = spec.terms.as_ref().map(Expr::text);
-    texts.push(format!("{:?} {terms:?}", spec.gate));
-    ContentHash::from_parts(texts.iter().map(String::as_bytes))
 }
 
 /// Returns commit and dirty flag of the template, its includes, and the space file.

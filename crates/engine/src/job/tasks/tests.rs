@@ -57,24 +57,3 @@ fn the_same_kernel_twice_is_refused() {
         .to_string();
     assert!(error.contains("named twice"), "{error}");
 }
-
-#[test]
-fn a_default_that_the_reference_reads_is_part_of_its_identity() {
-    let folder = tempfile::tempdir().unwrap();
-    let kernel = |default: u32, mentioned: &str| {
-        let code = format!("extern \"C\" __global__ void k(float* y) {{ y[0] = {mentioned}; }}\n");
-        std::fs::write(folder.path().join("k.cu"), code).unwrap();
-        let space = format!(
-            "version: 1\nkernel: k\nsource: k.cu\nproblems: {{ p: {{ N: 1 }} }}\n\
-             parameters:\n  BLOCK: {{ values: [32, 64], default: {default} }}\n\
-             arguments:\n  - {{ name: y, type: f32, role: output, shape: [N] }}\n\
-             launches:\n  - {{ entry: k, grid: [1, 1, 1], block: [BLOCK, 1, 1] }}\n\
-             reference: {{ source: k.cu, entry: k, grid: [1, 1, 1], block: [1, 1, 1] }}\n"
-        );
-        let path = folder.path().join("k.yaml");
-        std::fs::write(&path, space).unwrap();
-        reference_hash(&Kernel::load(&path).unwrap())
-    };
-    assert_ne!(kernel(32, "BLOCK"), kernel(64, "BLOCK"));
-    assert_eq!(kernel(32, "1"), kernel(64, "1"));
-}

@@ -1,0 +1,114 @@
+//! Identity of what decides a candidate's judgement besides its code.
+
+use std::collections::BTreeSet;
+use tuner_core::units::ContentHash;
+use tuner_judge::gate::oracle;
+use tuner_kernel::catalog::Kernel;
+use tuner_space::{Argument, Expr, KernelSpec, Launch, Parameter, Reference};
+
+/// Returns the identity of what decides a judgement besides the candidate's code and the problem's sizes:
+/// arguments and their data, launches, check problems, the reference with its code or its version, and tolerances.
+pub fn reference_hash(kernel: &Kernel) -> ContentHash {
+    let spec = &kernel.spec;
+    let mut texts = arguments(spec);
+    for launch in &spec.launches {
+        let when = launch.when.as_ref().map(Expr::text);
+        texts.push(format!("{} {:?} {when:?}", launched(launch), launch.args));
+    }
+    for problem in &spec.check_problems {
+        texts.push(format!("{} {:?}", problem.name, problem.sizes));
+    }
+    texts.extend(reference(kernel));
+    let amounts = [&spec.terms, &spec.flops, &spec.bytes];
+    let amounts = amounts.map(|amount| amount.as_ref().map(Expr::text));
+    texts.push(format!("{:?} {amounts:?}", spec.gate));
+    texts.extend(derived(spec, &texts));
+    ContentHash::from_parts(texts.iter().map(String::as_bytes))
+}
+
+/// Describes the arguments and variables with their data.
+fn arguments(spec: &KernelSpec) -> Vec<String> {
+    let plain = |argument: &Argument| {
+        let (name, ty, role, fill) = (&argument.name, argument.ty, argument.role, &argument.fill);
+        let shape: Vec<&str> = argument.shape.iter().map(Expr::text).collect();
+        let value = argument.value.as_ref().map(Expr::text);
+        format!("{name:?} {ty:?} {role:?} {fill:?} {shape:?} {value:?}")
+    };
+    let composed = |argument: &&Argument| {
+        argument.record.is_some() || !argument.pieces.is_empty() || !argument.fill_sizes.is_empty()
+    };
+    let whole = spec.arguments.iter().filter(composed);
+    let whole = whole
+        .chain(&spec.variables)
+        .map(|argument| format!("{argument:?}"));
+    let files = spec
+        .data_hashes
+        .iter()
+        .map(|(path, hash)| format!("{path} {hash}"));
+    spec.arguments
+        .iter()
+        .map(plain)
+        .chain(whole)
+        .chain(files)
+        .collect()
+}
+
+fn launched(launch: &Launch) -> String {
+    let extents = launch.grid.iter().chain(&launch.block).map(Expr::text);
+    let extents: Vec<&str> = extents.collect();
+    let cluster = launch.cluster.iter().flatten().map(Expr::text);
+    let cluster: Vec<&str> = cluster.collect();
+    let (entry, shared, together) = (&launch.entry, launch.shared.text(), launch.cooperative);
+    format!("{entry} {extents:?} {shared} {cluster:?} {together}")
+}
+
+/// Describes the reference.
+fn reference(kernel: &Kernel) -> Vec<String> {
+    let spec = &kernel.spec;
+    let mut texts = vec![match &spec.reference {
+        Reference::Oracle(name) => format!("{name} {}", oracle::version(name)),
+        Reference::None => "none".to_owned(),
+        Reference::Values(values) => format!("{values:?}"),
+        Reference::Kernel {
+            launch, proven_by, ..
+        } => format!("{} {proven_by:?}", launched(launch)),
+    }];
+    if let Some(reference) = &kernel.reference {
+        texts.push(reference.hash.to_string());
+        // It is compiled with the macros of the default configuration, which decide its result where it
+        // mentions them.
+        let mut derived = spec.derived.iter();
+        let derived = derived.any(|(name, _)| reference.mentions(name));
+        let decides = |parameter: &&Parameter| derived || reference.mentions(&parameter.name);
+        for parameter in spec.parameters.iter().filter(decides) {
+            let value = parameter.values.get(parameter.default as usize);
+            texts.push(format!("{}={value:?}", parameter.name));
+        }
+    }
+    texts
+}
+
+/// Describes the derived values that are named in texts, or in those of other such values. All derived values are
+/// macros too, which belong to the candidate's code.
+fn derived(spec: &KernelSpec, texts: &[String]) -> Vec<String> {
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| c != '_' && !c.is_alphanumeric());
+        words.map(str::to_owned).collect()
+    };
+    let mut named: BTreeSet<String> = texts.iter().flat_map(|text| words(text)).collect();
+    let mut found = BTreeSet::new();
+    loop {
+        let before = found.len();
+        for (name, value) in &spec.derived {
+            if named.contains(name) && found.insert(format!("{name}={}", value.text())) {
+                named.extend(words(value.text()));
+            }
+        }
+        if found.len() == before {
+            return found.into_iter().collect();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
