@@ -164,10 +164,44 @@ def _is_written(name: str, source: str) -> bool:
             continue
         if before.endswith("&") and not before.endswith("&&") or not after.startswith("["):
             return True
-        rest = re.sub(r"^\s*(\.\w+\s*)+", "", after[_bracket_end(after) :]).lstrip()
-        if _ASSIGNMENT.match(rest) or re.search(r"(\+\+|--)$", before):
+        # An element may be in parentheses of its own.
+        rest = re.sub(r"^\s*(\.\w+\s*)+", "", after[_bracket_end(after) :]).lstrip(") \t\n")
+        if _ASSIGNMENT.match(rest) or re.search(r"(\+\+|--)\s*\(*$", before) or _is_referred_to(before, source):
             return True
     return False
+
+
+def _is_referred_to(before: str, source: str) -> bool:
+    """Reports whether the text before an element binds a reference to it that may be written through: `float& r =`, or
+    the call of a function that takes one, or of a macro that assigns."""
+    bound = re.search(r"(?:^|[;{}(])([^;{}()=]*)&\s*\w+\s*[={(]\s*$", before)
+    if bound is not None and re.search(r"\w", bound[1]):
+        return re.search(r"\bconst\b", bound[1]) is None
+    opening = _opening(before)
+    call = re.search(r"(\w+)\s*(<[^<>;]*>\s*)?$", before[:opening])
+    if call is None:
+        return False
+    place = len(_split(before[opening + 1 :])) - 1
+    macros = re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{call[1]}\(([^)]*)\)(.*)$", source.replace("\\\n", " "))
+    for names, body in macros:
+        name = dict(enumerate(names.replace(" ", "").split(","))).get(place)
+        if name and re.search(rf"\b{name}[\s)]*(=(?!=)|[-+*/%&|^]=|<<=|>>=|\+\+|--)|(\+\+|--)[\s(]*{name}\b", body):
+            return True
+    lists = re.findall(rf"\b{call[1]}\s*\(([^(){{}};]*)\)\s*(?:noexcept\s*)?{{", source)
+    taken = [dict(enumerate(_split(inside))).get(place, "") for inside in lists]
+    return call[1] == "swap" or any("&" in each and re.search(r"\bconst\b", each) is None for each in taken)
+
+
+def _opening(before: str) -> int:
+    """Returns the place of the last parenthesis that a text leaves open, 0 without one."""
+    depth = 0
+    for place in range(len(before) - 1, -1, -1):
+        if before[place] in ";{}":
+            return 0
+        depth += {")": 1, "(": -1}.get(before[place], 0)
+        if depth < 0:
+            return place
+    return 0
 
 
 def _is_overwritten(name: str, source: str) -> bool:
