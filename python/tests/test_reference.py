@@ -68,6 +68,19 @@ def test_a_first_configuration_that_fails_is_not_the_reference(x, place, extra, 
     assert verdicts(tune("twice", KERNEL.format(extra=extra), arguments, cache="c", **options)) == verdicts(rows)
 
 
+def test_a_first_configuration_with_which_no_other_one_agrees_is_not_the_reference(x):
+    extra = "if (block_size_x == 32) n--;"
+    arguments = [np.zeros_like(x), x, np.int32(SIZE)]
+    wrong_first = {32: "incorrect", 64: "ok", 128: "ok"}
+    assert verdicts(tune("twice", KERNEL.format(extra=extra), arguments)) == wrong_first
+    # Of two configurations that differ, and of several that all do, the first one counts.
+    rows = tune("twice", KERNEL.format(extra=extra), arguments, {"block_size_x": [32, 64]})
+    assert verdicts(rows) == {32: "ok", 64: "incorrect"}
+    rows = tune("twice", KERNEL.format(extra="n -= block_size_x / 32;"), arguments, {"block_size_x": [32, 64, 96, 128, 160]})
+    assert verdicts(rows) == {32: "ok", 64: "incorrect", 96: "incorrect", 128: "incorrect", 160: "incorrect"}
+    assert verdicts(tune("twice", KERNEL.format(extra=""), arguments, {"block_size_x": [32]})) == {32: "ok"}
+
+
 def test_a_reference_is_found_among_many_configurations_that_fail(x):
     extra = "\n#if block_size_x == 32\n#error no\n#endif\n"
     params = {"block_size_x": [32, 64], "unused": list(range(20))}

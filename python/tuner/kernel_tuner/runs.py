@@ -13,15 +13,14 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from .. import tune
 from .._errors import TunerError
-from .._text import visible
 from . import cache as cache_files
 from . import observers as known_observers
 from . import references, restrictions, searches, util
 from .problem import Problem
+from .rows import Row, add_metrics, check_objectives, incorrect, passed, reason
 from .space import PROBLEM, Export, Reference
+from .tables import Params
 from .verification import PartialResultsWarning, are_partial_results, call_verify, sums_agree
-
-Row = Dict[str, Any]
 
 _FIRST_REFERENCE = "first configuration"
 _SUM_REFERENCE = "sums of the first configuration"
@@ -29,6 +28,8 @@ _NO_REFERENCE = "none"
 # Failures without a success after which the reference is doubted, and references that are tried.
 _DOUBTFUL = 8
 _ATTEMPTS = 6
+# References with which no other configuration agrees, until the first one of them is kept.
+_LONELY = 3
 _RACES_EXAMINED = 4
 _DIFFERENCES_EXAMINED = 4
 _REASONS_SHOWN = 3
@@ -88,6 +89,8 @@ class Session:
     proven: bool = False
     failed: Set[str] = field(default_factory=set)
     attempts: int = 0
+    #: References with which no other configuration agreed.
+    lonely: List[Params] = field(default_factory=list)
     #: Outputs that the answer leaves out begin without contents.
     scratch: bool = True
     #: Races that were examined: whether threads write equal values.
@@ -219,7 +222,14 @@ def _run_compared(session: Session, evals: Optional[int]) -> None:
                 _tune(session, path, session.search, evals)
             if not session.pending:
                 return
-            _replace_reference(session)
+            if not passed(session.pending, session.problem.first):
+                _replace_reference(session)
+            elif len(incorrect(session.pending)) < 2:
+                session.proven = True
+                _flush(session)
+            else:
+                _replace_lonely(session)
+            return
         except _Restart:
             continue
         except TunerError as error:
@@ -254,6 +264,18 @@ def _replace_reference(session: Session) -> None:
     raise _Restart
 
 
+def _replace_lonely(session: Session) -> None:
+    """Begins again with another reference where no other configuration agrees with this one; after some, with the
+    first of them."""
+    session.lonely.append(session.problem.first)
+    if len(session.lonely) < _LONELY:
+        with_other_reference(session)
+        if session.reference == _FIRST_REFERENCE:
+            raise _Restart
+    session.reference, session.problem.first, session.proven = _FIRST_REFERENCE, session.lonely[0], True
+    raise _Restart
+
+
 def _doubt(session: Session, row: Row) -> bool:
     """Judges the reference by a result; returns True if the result waits for another one."""
     problem = session.problem
@@ -273,13 +295,17 @@ def _doubt(session: Session, row: Row) -> bool:
     if session.reference != _FIRST_REFERENCE or session.proven:
         return False
     undefined = str(row.get("detail", "")).startswith(_UNDEFINED)
-    if not failed and not undefined:
+    # That the reference agrees with itself proves nothing.
+    if not failed and not undefined and params != problem.first:
         session.proven = True
         _flush(session)
         return False
     session.pending.append(row)
-    if undefined or params == problem.first or len(session.pending) >= _DOUBTFUL:
+    alone = passed(session.pending, problem.first)
+    if undefined or failed and params == problem.first or not alone and len(session.pending) >= _DOUBTFUL:
         _replace_reference(session)
+    if alone and len(incorrect(session.pending)) >= _DOUBTFUL:
+        _replace_lonely(session)
     return True
 
 
@@ -399,27 +425,6 @@ def _row_of(session: Session, event: Mapping[str, Any]) -> Row:
     return row
 
 
-def add_metrics(row: Row, metrics: Optional[Mapping[str, Any]]) -> None:
-    """Adds metrics to a result; raises ValueError if one raises."""
-    for name, metric in (metrics or {}).items():
-        try:
-            util.process_metrics(row, {name: metric})
-        except Exception as error:
-            raise ValueError(
-                f"the metric {name} raises {type(error).__name__} ({error}); the result has {', '.join(row)}; correct it"
-            ) from error
-
-
-def check_objectives(row: Mapping[str, Any], objectives: Sequence[str]) -> None:
-    """Raises ValueError if a result lacks an objective."""
-    missing = [name for name in objectives if name not in row]
-    if missing:
-        raise ValueError(
-            f"the objective {', '.join(missing)} is in no result, which has {', '.join(row)}; correct it, or add a metric "
-            "of this name"
-        )
-
-
 def _add(session: Session, row: Row) -> None:
     """Adds a result with its metrics, prints it and writes it to the cache."""
     now = time.perf_counter()
@@ -437,15 +442,10 @@ def _add(session: Session, row: Row) -> None:
     if "__error__" not in row:
         keys = [*session.problem.tune_params, "time", *(session.metrics or ())]
         print(util.get_config_string(row, keys, {"time": "ms"}), flush=True)
-    elif session.verbose or _reason(row) not in session.reasons:
+    elif session.verbose or reason(row) not in session.reasons:
         # The first configuration with a reason stands for the others.
-        session.reasons.add(_reason(row))
-        print(f"{util.get_config_string(row, list(session.problem.tune_params))}: {_reason(row)}", flush=True)
-
-
-def _reason(row: Mapping[str, Any]) -> str:
-    """Returns the verdict of a failed configuration with its detail."""
-    return visible(": ".join(str(row[name]) for name in ("verdict", "detail") if row.get(name)))
+        session.reasons.add(reason(row))
+        print(f"{util.get_config_string(row, list(session.problem.tune_params))}: {reason(row)}", flush=True)
 
 
 def _warn_of_failures(session: Session) -> None:
@@ -453,7 +453,7 @@ def _warn_of_failures(session: Session) -> None:
     rows = session.results
     if not rows or any("__error__" not in row for row in rows):
         return
-    reasons = list(dict.fromkeys(_reason(row) for row in rows))
+    reasons = list(dict.fromkeys(reason(row) for row in rows))
     shown = "; ".join(reasons[:_REASONS_SHOWN]) + (f"; {len(reasons) - _REASONS_SHOWN} more" if reasons[_REASONS_SHOWN:] else "")
     warnings.warn(
         f"none of {len(rows)} configurations of {session.problem.kernel_name} passed: {shown}",
