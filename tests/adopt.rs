@@ -52,6 +52,20 @@ fn a_whole_program_is_adopted_with_its_launch_and_its_buffers() {
 }
 
 #[test]
+fn a_launch_by_a_macro_takes_the_defaults_of_the_template() {
+    let dir = tempfile::tempdir().unwrap();
+    adopt(dir.path(), "launch_macro.cu", &[], 0);
+    has(
+        &space(dir.path(), "axpy"),
+        &[
+            "file: { n: 100000 }    # as the file launches it",
+            "entry: \"vec::axpy<float, {BLOCK}>\", grid: [\"ceil_div(n, BLOCK * UNROLL)\", 1, 1], block: [\"BLOCK\", 1, 1]",
+        ],
+    );
+    assert_eq!(verdict(dir.path(), "axpy").0, "unchecked");
+}
+
+#[test]
 fn template_arguments_of_the_launch_become_parameters_of_the_entry() {
     let dir = tempfile::tempdir().unwrap();
     adopt(dir.path(), "gemm.cu", &[], 0);

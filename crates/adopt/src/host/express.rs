@@ -387,6 +387,8 @@ impl<'u> Host<'u> {
                     .or_else(|| node.child_by_field_name("value"))?;
                 self.extents(scope, list, depth + 1)
             }
+            // Macros that launch have them: `kernel<<<(grid), (block)>>>`.
+            "parenthesized_expression" => self.extents(scope, tree::first(node)?, depth + 1),
             "identifier" => {
                 let name = scope.source.node_text(node);
                 if let Some((inner, value)) = self.initialiser(scope, name)

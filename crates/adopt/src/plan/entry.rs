@@ -153,7 +153,7 @@ impl Plan {
         let mut names = Vec::new();
         value.names(&mut names);
         let known = |name: &String| self.parameters.iter().any(|each| each.name == *name);
-        let computed = matches!(value, Expr::Binary(..)) && !names.is_empty();
+        let computed = matches!(value, Expr::Binary(..) | Expr::Name(_)) && !names.is_empty();
         (computed && names.iter().all(known)).then(|| written(value))?
     }
 }
