@@ -105,10 +105,47 @@ fn results_that_were_compared_with_a_reference_edited_since_do_not_rank() {
     };
     assert_eq!(tuned(1), (0, 2));
     edit(folder, "3.0f * x[i]");
-    run(folder, BOARD).says(0, &["or its reference was"]);
+    run(folder, BOARD).says(0, &["or what its search space says"]);
     assert_eq!(tuned(2), (3, 0), "nothing passes the new reference");
     edit(folder, "2.0f * x[i]");
     assert_eq!(tuned(3), (0, 2), "the first reference is known again");
+}
+
+#[test]
+fn results_of_other_launches_checks_or_constraints_are_judged_anew() {
+    let folder = scale("N > 1000 ? 0.0f : 2.0f * x[i]", "2.0f * x[i]");
+    let folder = folder.path();
+    let right = space("scale", "f.cu", "reference.cu", "plain");
+    let written = |text: &str| std::fs::write(folder.join("space.yaml"), text).expect("written");
+    let tuned = |text: &str| {
+        written(text);
+        let code = run(folder, &format!("{RUN} 2 --seed 1")).code;
+        (code, json(folder, BOARD).1.len())
+    };
+    let short = right.replace("ceil_div(N, BLOCK)", "N // BLOCK");
+    let checked = right.replace(
+        "parameters:",
+        "check_problems: { more: { N: 1001 } }\nparameters:",
+    );
+    let narrow = right.replace(
+        "arguments:",
+        "constraints: [{ rule: BLOCK == 64, why: found wrong elsewhere }]\narguments:",
+    );
+    assert_eq!(tuned(&short), (3, 0), "the last block is missing");
+    assert_eq!(tuned(&right), (0, 2), "the grid was corrected");
+    assert_eq!(tuned(&short), (3, 0), "and broken again");
+    assert_eq!(tuned(&checked), (3, 0), "wrong on the check problem");
+    assert_eq!(tuned(&right), (0, 2));
+    written(&narrow);
+    let (_, rows) = json(folder, BOARD);
+    let stale: Vec<_> = rows
+        .iter()
+        .map(|row| (&row["config"]["BLOCK"], &row["stale"]))
+        .collect();
+    for (block, stale) in stale {
+        assert_eq!(*stale, *block == 128, "{rows:#?}");
+    }
+    assert_eq!(tuned(&narrow), (0, 1));
 }
 
 #[test]

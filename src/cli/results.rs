@@ -99,6 +99,7 @@ impl Selection {
             device: self.device.as_deref().and_then(device_filter),
             problem: self.problem.clone(),
             top,
+            admitted: Some(tuner_report::admitted),
             ..LeaderboardQuery::default()
         }
     }

@@ -1,9 +1,9 @@
-//! Results whose template or reference was edited since the measurement.
+//! Results whose template or search space was edited since the measurement.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use tuner_core::record::DeviceKind;
-use tuner_engine::job::reference_hash;
+use tuner_core::record::{Definition, DeviceKind};
+use tuner_engine::job::{definition, reference_hash};
 use tuner_kernel::catalog::{Catalog, Kernel};
 use tuner_store::Board;
 
@@ -52,9 +52,14 @@ impl Present {
             let reference = reference_hash(kernel).to_string();
             let compared = board.reference_hash.as_ref();
             let recompared = compared.is_some_and(|then| *then != reference);
+            let present = definition(&kernel.spec);
+            let rules = |one: &Definition| (one.constraints.clone(), one.derived.clone());
+            let admits = (rules(&present) != rules(&board.definition))
+                .then(|| tuner_report::admitted_by(&present, board));
             for row in &mut board.rows {
                 let then = row.template_hash.as_ref();
-                row.stale = then.map(|then| *then != template || recompared);
+                let forbidden = admits.as_ref().is_some_and(|admits| !admits(&row.config));
+                row.stale = then.map(|then| *then != template || recompared || forbidden);
             }
         }
     }
@@ -69,9 +74,8 @@ pub(super) fn warn(boards: &[Board]) {
         if stale && !told.contains(&kernel) {
             told.push(kernel);
             say!(
-                "warning: stale: the template of {kernel} was edited since these results, or its \
-                 reference was; \
-                 `tuner run {kernel}` tunes what is there now"
+                "warning: stale: the template of {kernel} was edited since these results, or what its search space \
+                 says of data, launches, checks or valid configurations; `tuner run {kernel}` tunes what is there now"
             );
         }
     }

@@ -1,5 +1,6 @@
 //! The store and the exports, as one program: linking costs more than testing.
 
+mod admitted;
 mod basics;
 mod child;
 mod commands;

@@ -6,6 +6,7 @@
 
 pub mod export;
 pub mod accept;
+mod admitted;
 mod analysis;
 mod bottleneck;
 mod content;
@@ -26,6 +27,7 @@ mod roofline;
 pub mod svg;
 mod winners;
 
+pub use admitted::{admitted, admitted_by};
 pub use model::{Change, Input, KernelFacts, Peer, Subject, WinnerProfile};
 pub use overview::us;
 

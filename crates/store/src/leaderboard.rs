@@ -55,7 +55,12 @@ pub struct LeaderboardQuery {
     pub commits: Option<Vec<String>>,
     /// Include code sizes in rows.
     pub code_sizes: bool,
+    /// Leaves out what the constraints forbid, where these were edited between runs; `None`: ranks all.
+    pub admitted: Option<Admitted>,
 }
+
+/// Returns a function that reports whether a board's constraints admit a configuration.
+pub type Admitted = fn(&Board) -> Box<dyn Fn(&ConfigValues) -> bool + Send>;
 
 impl LeaderboardQuery {
     /// Returns the commits as a query parameter.
@@ -102,6 +107,9 @@ pub(super) struct GroupRow {
     space_path: Option<String>,
     template_hash: Option<String>,
     reference_hash: Option<String>,
+    /// Earlier runs of this version had other constraints.
+    #[sqlx(skip)]
+    redefined: bool,
 }
 
 impl GroupRow {
@@ -182,13 +190,13 @@ pub(super) async fn newest(
 ) -> Result<Vec<GroupRow>, sqlx::Error> {
     // Groups come newest first, so the first entry of a key is the one to keep.
     let mut newest: BTreeMap<_, GroupRow> = BTreeMap::new();
-    let mut references = BTreeMap::new();
-    for group in groups(connection, query).await? {
+    let mut versions = BTreeMap::new();
+    for mut group in groups(connection, query).await? {
         let place = (group.key(), group.device_kind.name());
         let version = (place.clone(), group.template_hash.clone());
-        let reference = references
+        let (reference, definition) = versions
             .entry(version)
-            .or_insert_with(|| group.reference_hash.clone());
+            .or_insert_with(|| (group.reference_hash.clone(), group.definition.clone()));
         // Compared with a reference that was edited since: no longer known to be right, even if no
         // candidate passed the new one.
         if *reference != group.reference_hash {
@@ -197,9 +205,15 @@ pub(super) async fn newest(
         let Some(Text(timing)) = group.timing else {
             continue;
         };
-        if query.timings.is_empty() || query.timings.contains(&timing) {
-            newest.entry((place, timing)).or_insert(group);
+        if !query.timings.is_empty() && !query.timings.contains(&timing) {
+            continue;
         }
+        let [own, latest] =
+            [&group.definition, &*definition].map(|one| (&one.constraints, &one.derived));
+        let redefined = own != latest;
+        // The constraints of a run in which nothing passed hold too.
+        group.definition = definition.clone();
+        newest.entry((place, timing)).or_insert(group).redefined |= redefined;
     }
     Ok(newest.into_values().collect())
 }
@@ -212,12 +226,41 @@ pub(super) async fn boards(
     let mut boards = Vec::new();
     for group in newest(connection, query).await? {
         let default = group.default_config.clone();
+        let redefined = group.redefined;
         let mut board = described(group);
         let (problem, device) = (board.problem_id, board.device_id);
-        let commits = query.commits_text();
         // The rank of a row depends only on the rows above it; results of one commit are few.
-        let limit = query.top.filter(|_| commits.is_none());
-        let times = best_times(connection, problem, device, board.timing, commits, limit).await?;
+        let limit = query.top.filter(|_| query.commits.is_none());
+        let admitted = query.admitted.filter(|_| redefined);
+        let times = match admitted.map(|admitted| admitted(&board)) {
+            None => {
+                best_times(
+                    connection,
+                    problem,
+                    device,
+                    board.timing,
+                    query.commits_text(),
+                    limit,
+                )
+                .await?
+            }
+            Some(admits) => {
+                let all = best_times(
+                    connection,
+                    problem,
+                    device,
+                    board.timing,
+                    query.commits_text(),
+                    None,
+                );
+                let mut times = all.await?;
+                times.retain(|time| {
+                    config_from_text(&time.config).is_ok_and(|config| admits(&config))
+                });
+                times.truncate(limit.unwrap_or(usize::MAX));
+                times
+            }
+        };
         let default = default_time(connection, &board, &times, default, limit).await?;
         add_rows(connection, &mut board, &times, default, query).await?;
         boards.push(board);

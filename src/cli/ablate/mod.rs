@@ -287,6 +287,7 @@ impl Subject<'_> {
             problem: Some(self.problem.to_owned()),
             top: Some(1),
             timings: vec![self.timing],
+            admitted: Some(tuner_report::admitted),
             ..LeaderboardQuery::default()
         };
         block_on(async {

@@ -76,6 +76,7 @@ pub(super) async fn known(args: &Args, prepared: &Prepared) -> Result<GateData, 
         kernel: Some(kernel),
         device: Some(DeviceFilter::Name(device)),
         top: Some(1),
+        admitted: Some(tuner_report::admitted),
         ..LeaderboardQuery::default()
     };
     for board in store.boards(&query).await? {

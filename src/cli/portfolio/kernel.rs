@@ -129,6 +129,7 @@ impl Candidates {
             device: Some(DeviceFilter::Name(self.prepared.facts().name.clone())),
             timings: vec![self.timing()],
             top: Some(usize::from(args.top)),
+            admitted: Some(tuner_report::admitted),
             ..LeaderboardQuery::default()
         };
         let template = self.kernel.template.hash.to_string();

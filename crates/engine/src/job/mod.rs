@@ -28,6 +28,7 @@ pub(crate) use error::{device_error, engine_error, store_error, usage};
 pub use identity::reference_hash;
 pub use setup::{absolute, virtual_facts};
 pub(crate) use setup::{compiler_with, requested_target};
+pub use tasks::definition;
 
 use crate as engine;
 use crate::baseline::Baseline;

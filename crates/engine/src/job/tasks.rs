@@ -250,7 +250,9 @@ fn start_points(spec: &KernelSpec, space: &Space) -> (Vec<StartPoint>, Vec<Strin
     (points, notes)
 }
 
-fn definition(spec: &KernelSpec) -> Definition {
+/// Returns what a search space says of its parameters, constraints and launches, as results are stored with.
+#[must_use]
+pub fn definition(spec: &KernelSpec) -> Definition {
     Definition {
         parameters: spec
             .parameters

@@ -48,6 +48,7 @@ impl BoardQuery {
             problem: self.problem.clone(),
             top: Some(within("top", self.top, 20, MAX_ROWS)? as usize),
             timings: self.timing.into_iter().collect(),
+            admitted: Some(tuner_report::admitted),
             ..LeaderboardQuery::default()
         })
     }
@@ -210,6 +211,7 @@ pub(super) async fn header(
         device: query.device.clone().map(DeviceFilter::Name),
         problem: query.problem.clone(),
         top: Some(1),
+        admitted: Some(tuner_report::admitted),
         ..LeaderboardQuery::default()
     };
     let wanted = move |board: &Board| {

@@ -1,0 +1,72 @@
+//! Configurations that constraints admit.
+
+use tuner_core::record::{ConfigValues, Definition};
+use tuner_core::value::Value;
+use tuner_space::{EvaluateError, Expr};
+use tuner_store::Board;
+
+/// Returns a function that reports whether the constraints of a board's latest run admit a configuration.
+#[must_use]
+pub fn admitted(board: &Board) -> Box<dyn Fn(&ConfigValues) -> bool + Send> {
+    admitted_by(&board.definition, board)
+}
+
+/// Returns a function that reports whether the constraints of a search space admit a configuration of a board. A
+/// rule over a name that the configuration or the device lacks admits it.
+#[must_use]
+pub fn admitted_by(
+    definition: &Definition,
+    board: &Board,
+) -> Box<dyn Fn(&ConfigValues) -> bool + Send> {
+    let rules = definition.constraints.iter();
+    let rules: Vec<Expr> = rules
+        .filter_map(|one| Expr::parse(&one.rule).ok())
+        .collect();
+    let derived = definition.derived.iter();
+    let derived: Vec<(String, Expr)> = derived
+        .filter_map(|(name, text)| Some((name.clone(), Expr::parse(text).ok()?)))
+        .collect();
+    let constants: ConfigValues = board
+        .sizes
+        .iter()
+        .chain(&board.environment)
+        .cloned()
+        .collect();
+    Box::new(move |config| {
+        let mut names = config.clone();
+        names.extend(constants.iter().cloned());
+        add_derived(&mut names, &derived);
+        rules.iter().all(|rule| match rule.evaluate(&names) {
+            Ok(value) => is_true(&value),
+            Err(EvaluateError::Fault(_)) => false,
+            Err(EvaluateError::Expression(_) | EvaluateError::NoValue) => true,
+        })
+    })
+}
+
+/// Adds the derived values that have a value. One may use others before and behind it.
+fn add_derived(names: &mut ConfigValues, derived: &[(String, Expr)]) {
+    let mut left: Vec<&(String, Expr)> = derived.iter().collect();
+    loop {
+        let before = left.len();
+        left.retain(|(name, value)| match value.evaluate(names) {
+            Ok(value) => {
+                names.push((name.clone(), value));
+                false
+            }
+            Err(_) => true,
+        });
+        if left.len() == before {
+            return;
+        }
+    }
+}
+
+fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Bool(value) => *value,
+        Value::Int(value) => *value != 0,
+        Value::Float(value) => *value != 0.0,
+        Value::Text(value) => !value.is_empty(),
+    }
+}
