@@ -14,6 +14,8 @@ pub struct ExpectedValues {
     pub finite: u64,
     /// The value shared by all; 0 and −0 are equal.
     constant: Constant,
+    /// Largest magnitude of the finite values.
+    largest: f64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -30,18 +32,23 @@ impl ExpectedValues {
         Self {
             finite: 1,
             constant: Constant::Varied,
+            largest: f64::INFINITY,
         }
     }
 
     /// Adds one value.
     pub(super) fn add(&mut self, value: f64) {
         self.finite += u64::from(value.is_finite());
+        if value.is_finite() {
+            self.largest = self.largest.max(value.abs());
+        }
         self.constant = self.constant.joined(Constant::Value(value));
     }
 
     /// Merges the summary of another part.
     pub(super) fn merge(&mut self, other: Self) {
         self.finite += other.finite;
+        self.largest = self.largest.max(other.largest);
         self.constant = self.constant.joined(other.constant);
     }
 
@@ -109,32 +116,48 @@ impl Expectations {
     }
 
     /// Returns a warning for each output whose expected values are the same constant for several
-    /// seeds.
+    /// seeds, and for each in place of whose values the space's tolerance accepts zeros.
     pub(super) fn warnings(&self, plan: &Plan) -> Vec<Hazard> {
-        if self.seeds.len() < 2 {
-            return Vec::new();
-        }
-        let constant = |number: usize| self.outputs.get(&number)?.constant();
         let arguments = plan.compared().enumerate();
-        arguments
-            .filter_map(|(number, argument)| {
-                let value = constant(number)?;
-                let detail = format!(
-                    "the expected result of `{}` is {value} everywhere for every seed (problem {}): \
-                     a kernel that ignores its inputs passes; change the `fill` of the inputs",
-                    argument.name, plan.problem
-                );
-                Some(Hazard {
-                    kind: Verdict::Unchecked,
-                    detail,
-                    file: None,
-                    line: None,
-                    block: None,
-                    thread: None,
-                    address: None,
-                })
+        let details = arguments.filter_map(|(number, argument)| {
+            let output = self.outputs.get(&number)?;
+            let (name, problem) = (&argument.name, &plan.problem);
+            if let Some(value) = output.constant().filter(|_| self.seeds.len() > 1) {
+                return Some(format!(
+                    "the expected result of `{name}` is {value} everywhere for every seed (problem {problem}): \
+                     a kernel that ignores its inputs passes; change the `fill` of the inputs"
+                ));
+            }
+            accepts_zeros(plan, output.largest).then(|| {
+                format!(
+                    "the tolerance of the space accepts 0 in place of every expected value of `{name}`, which are \
+                     at most {:e} in size (problem {problem}): a kernel that writes zeros passes; lower `atol` or \
+                     `rtol`",
+                    output.largest
+                )
             })
-            .collect()
+        });
+        details.map(warning).collect()
+    }
+}
+
+/// Reports whether the tolerance that the space gives accepts 0 for all values up to this size.
+fn accepts_zeros(plan: &Plan, largest: f64) -> bool {
+    let (atol, rtol) = (plan.gate.atol, plan.gate.rtol);
+    let given = atol.is_some() || rtol.is_some();
+    let accepted = atol.unwrap_or(0.0) + rtol.unwrap_or(0.0) * largest;
+    given && largest > 0.0 && largest.is_finite() && largest <= accepted
+}
+
+fn warning(detail: String) -> Hazard {
+    Hazard {
+        kind: Verdict::Unchecked,
+        detail,
+        file: None,
+        line: None,
+        block: None,
+        thread: None,
+        address: None,
     }
 }
 

@@ -62,3 +62,38 @@ fn parts_join_to_the_summary_of_the_whole() {
     parts.merge([f64::NAN, 2.0].into_iter().collect());
     assert_eq!(parts, all);
 }
+
+#[test]
+fn a_tolerance_that_accepts_zeros_is_told() {
+    let told = |atol: Option<f64>, rtol: Option<f64>, values: &[f64]| {
+        let mut all = Expectations::default();
+        all.note(Data::seeded(1), 0, &against(values));
+        let mut plan = plan();
+        (plan.gate.atol, plan.gate.rtol) = (atol, rtol);
+        let warnings = all.warnings(&plan);
+        assert!(
+            warnings
+                .iter()
+                .all(|one| one.detail.contains("a kernel that writes zeros passes"))
+        );
+        warnings.len()
+    };
+    let values = [0.0, -1e-7, 5e-7, f64::NAN];
+    assert_eq!(told(Some(1e-6), None, &values), 1);
+    assert_eq!(told(Some(4e-7), Some(0.2), &values), 1);
+    assert_eq!(told(None, Some(1.0), &[3.0, 4e9]), 1);
+    assert_eq!(told(Some(4e-7), None, &values), 0);
+    assert_eq!(told(Some(1e-6), Some(0.5), &[1e-6, 1.0]), 0);
+    assert_eq!(told(None, None, &values), 0);
+    assert_eq!(told(Some(1.0), None, &[0.0]), 0);
+    // Values that were not read are not judged.
+    let mut all = Expectations::default();
+    let unread = Comparison {
+        expected: ExpectedValues::unknown(),
+        ..against(&[1.0])
+    };
+    all.note(Data::seeded(1), 0, &unread);
+    let mut plan = plan();
+    plan.gate.rtol = Some(2.0);
+    assert!(all.warnings(&plan).is_empty());
+}
