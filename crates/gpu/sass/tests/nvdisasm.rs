@@ -84,7 +84,7 @@ fn uniform_products_take_carries() {
             "UIMAD.WIDE.X UR4, UP2, UR10, 0xd, ~UR8, !UP3",
         ),
         (
-            0x000f_e200_0804_0c08_0000_000d_0a04_78a4,
+            0x000f_e200_080e_0c08_0000_000d_0a04_78a4,
             "UIMAD.U32.X UR4, UR10, 0xd, ~UR8, UP0",
         ),
     ] {
