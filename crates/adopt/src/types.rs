@@ -287,13 +287,35 @@ fn record(unit: &Unit, name: &str, role: Role) -> Result<TypeDescription, String
     if types.is_empty() {
         return Err("it has no fields".to_owned());
     }
-    made.bytes = aligned(made.bytes, made.align);
+    let filled = made.bytes;
+    made.bytes = aligned(filled, made.align);
+    made.align = made.align.max(stated_alignment(unit, source, list));
+    let whole = aligned(filled, made.align);
+    if whole > made.bytes {
+        // The fields alone say nothing of an alignment that the type states.
+        types.push(format!("_padding: \"u8[{}]\"", whole - filled));
+        made.bytes = whole;
+    }
     if role != Role::Scalar && !made.pointers.is_empty() {
         return Err("elements of a buffer cannot have pointers in them".to_owned());
     }
     made.yaml = format!("{{ {} }}", types.join(", "));
     made.value = Some(format!("{{ {} }}", values.join(", ")));
     Ok(made)
+}
+
+/// Returns the alignment that a struct states in front of its body, 1 without one: `__align__(16)`, `alignas(16)`.
+fn stated_alignment(unit: &Unit, source: &Source, list: Node<'_>) -> i64 {
+    let Some(whole) = list.parent() else { return 1 };
+    let head = source.text(&(whole.start_byte()..list.start_byte()));
+    let stated = ["__align__", "__builtin_align__", "alignas", "aligned"]
+        .iter()
+        .filter_map(|word| head.split_once(word)?.1.trim_start().strip_prefix('('));
+    let values = stated.filter_map(|rest| {
+        let value = rest.split(')').next()?;
+        Host::new(unit).of_text(None, value)?.number()
+    });
+    values.max().unwrap_or(1).clamp(1, 128)
 }
 
 /// Rounds up to a multiple of an alignment.

@@ -51,11 +51,40 @@ fn replace_gnu_keywords(text: &str, bytes: &mut [u8]) {
     }
 }
 
+/// CUDA's spellings of `alignas`.
+const ALIGNMENTS: [&str; 2] = ["__align__", "__builtin_align__"];
+
+/// Words after which the grammar does not accept these.
+const ALIGNED: [&str; 5] = ["struct", "class", "union", "__device__", "__constant__"];
+
+/// Writes alignments of structures and variables as the standard does, padded to the same length.
+fn replace_alignments(text: &str, bytes: &mut [u8]) {
+    for alignment in ALIGNMENTS {
+        for (at, _) in text.match_indices(alignment) {
+            let before = text.get(..at).unwrap_or_default();
+            let keyword = before.trim_end();
+            let is_aligned = ALIGNED.iter().any(|word| {
+                let rest = keyword.strip_suffix(word);
+                rest.is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+            });
+            if is_aligned && let Some(place) = bytes.get_mut(at..at + alignment.len()) {
+                blank(place);
+                let standard = "alignas".bytes();
+                place
+                    .iter_mut()
+                    .zip(standard)
+                    .for_each(|(to, from)| *to = from);
+            }
+        }
+    }
+}
+
 /// Returns a text of the same length for the parser: without unsupported attributes and without
 /// directives inside enumerations.
 fn parsable(text: &str) -> Vec<u8> {
     let mut bytes = text.as_bytes().to_vec();
     replace_gnu_keywords(text, &mut bytes);
+    replace_alignments(text, &mut bytes);
     for attribute in ATTRIBUTES {
         for (at, _) in text.match_indices(attribute) {
             let rest = text.get(at + attribute.len()..).unwrap_or_default();

@@ -257,10 +257,12 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
                 }
             }
             "function_declarator" => {
-                let of_dim3 = node.parent().is_some_and(|parent| {
-                    parent.kind() == "declaration"
-                        && source.node_text(parent).trim_start().starts_with("dim3")
-                });
+                let declaration = node.parent();
+                let ty = declaration
+                    .filter(|parent| parent.kind() == "declaration")
+                    .and_then(|parent| parent.child_by_field_name("type"));
+                // `const` and the like are no part of the type.
+                let of_dim3 = ty.is_some_and(|ty| source.node_text(ty) == "dim3");
                 if of_dim3 && tree::declared_name(source, node).last() == Some(&name) {
                     values.extend(node.child_by_field_name("parameters"));
                 }

@@ -34,3 +34,14 @@ fn keywords_of_gnu_are_those_of_the_standard() {
     assert!(found.contains(&"level".to_owned()), "{found:?}");
     assert!(found.contains(&"__const_of".to_owned()), "{found:?}");
 }
+
+#[test]
+fn structures_with_an_alignment_of_cuda_are_found_by_their_names() {
+    let text = "struct __align__(16) A { float x; };\nclass __builtin_align__(8) B { public: int y; };\n\
+                typedef struct __align__(16) { float x; } C;\ntypedef union __align__ (4) D_ { int i; } D;\n\
+                __device__ __align__(16) float table[4];\nstruct alignas(8) E final { int z; };\n";
+    let found = names(text).concat();
+    for name in ["A", "B", "C", "D", "table", "E"] {
+        assert!(found.contains(&name.to_owned()), "{name}: {found:?}");
+    }
+}

@@ -117,3 +117,29 @@ fn structs_that_point_to_each_other_are_refused() {
         assert!(refusal.why.contains(&wanted), "{}", refusal.why);
     }
 }
+
+#[test]
+fn the_alignment_that_a_structure_states_is_filled_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.cu");
+    let text = "constexpr int WIDE = 32;\nstruct __align__(16) A { float x, y, z; };\n\
+                struct __align__(16) B { float3 a; float b; };\nstruct alignas(WIDE) C { double d; char e; };\n\
+                typedef struct __attribute__((aligned(8))) { int i; } D;\nstruct __align__(4) E { double d; };\n\
+                __global__ void k() {}\n";
+    std::fs::write(&file, text).unwrap();
+    let unit = Unit::read(&file, &[]).unwrap();
+    for (ty, bytes, yaml) in [
+        ("A", 16, "{ x: f32, y: f32, z: f32, _padding: \"u8[4]\" }"),
+        ("B", 16, "{ a: float3, b: f32 }"),
+        ("C", 32, "{ d: f64, e: i8, _padding: \"u8[23]\" }"),
+        ("D", 8, "{ i: i32, _padding: \"u8[4]\" }"),
+        ("E", 8, "{ d: f64 }"),
+    ] {
+        let described = describe(&unit, ty, Role::Input, false).unwrap();
+        assert_eq!(
+            (described.bytes, described.yaml.as_str()),
+            (bytes, yaml),
+            "{ty}"
+        );
+    }
+}
