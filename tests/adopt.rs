@@ -59,6 +59,7 @@ fn a_launch_by_a_macro_takes_the_defaults_of_the_template() {
         &space(dir.path(), "axpy"),
         &[
             "file: { n: 100000 }    # as the file launches it",
+            "{ name: bias, type: f32, role: scalar, value: \"0.25\" }\n",
             "entry: \"vec::axpy<float, {BLOCK}>\", grid: [\"ceil_div(n, BLOCK * UNROLL)\", 1, 1], block: [\"BLOCK\", 1, 1]",
         ],
     );

@@ -15,6 +15,8 @@ pub(crate) struct Parameter {
     pub(crate) name: String,
     /// Text of the type without the name.
     pub(crate) ty: String,
+    /// Text of the value where a call leaves it out.
+    pub(crate) default: Option<String>,
 }
 
 /// A template parameter.
@@ -61,6 +63,9 @@ pub(crate) fn parameters(source: &Source, node: Node<'_>) -> Vec<Parameter> {
         found.push(Parameter {
             name: name.to_owned(),
             ty: ty.split_whitespace().collect::<Vec<_>>().join(" "),
+            default: child
+                .child_by_field_name("default_value")
+                .map(|value| source.node_text(value).to_owned()),
         });
     }
     found

@@ -9,9 +9,9 @@ constexpr int UNROLL = 4;
 
 namespace vec {
 template <typename T, int Threads = BLOCK>
-__global__ void __launch_bounds__(Threads, 2) axpy(T* y, const T* x, T alpha, int n) {
+__global__ void __launch_bounds__(Threads, 2) axpy(T* y, const T* x, T alpha, int n, float bias = 0.25f) {
   const int base = (blockIdx.x * Threads + threadIdx.x) * UNROLL;
-  for (int i = base; i < base + UNROLL && i < n; ++i) y[i] += alpha * x[i];
+  for (int i = base; i < base + UNROLL && i < n; ++i) y[i] += alpha * x[i] + bias;
 }
 }  // namespace vec
 

@@ -84,6 +84,13 @@ impl Plan {
                     host.invent = is_whole(&parameter.ty);
                     argument.value = given.and_then(|(node, scope)| host.express(scope, node, 0));
                     host.invent = false;
+                    // A launch may leave out what has a default.
+                    if given.is_none()
+                        && known.launch.is_some()
+                        && let Some(text) = &parameter.default
+                    {
+                        argument.value = host.of_text(known.scope(), text);
+                    }
                     if is_whole(&parameter.ty) {
                         argument.value = argument.value.as_ref().map(Expr::floored);
                     }
