@@ -387,7 +387,6 @@ impl<'u> Host<'u> {
                     .or_else(|| node.child_by_field_name("value"))?;
                 self.extents(scope, list, depth + 1)
             }
-            // Macros that launch have them: `kernel<<<(grid), (block)>>>`.
             "parenthesized_expression" => self.extents(scope, tree::first(node)?, depth + 1),
             "identifier" => {
                 let name = scope.source.node_text(node);
