@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cuda_shim::errors::{self, Code};
+use cuda_shim::errors;
 use cuda_shim::protocol::{FunctionInfo, ParameterSpan};
 use sass::Cubin;
 use vgpu::{Arch, BufferId, GlobalMemory, Module};
 
 use crate::fatbin::{ImageError, read_image};
-use crate::ptx_target::{check_header, check_instructions};
+use crate::ptx_target::{LoadFailure, check_header, check_instructions};
 use crate::sass_only::outline;
 
 /// Registers of a thread where no machine code states them.
@@ -41,13 +41,6 @@ pub(crate) struct LoadedModule {
     pub(crate) sass_only: bool,
     /// File and line of each kernel in the source, where the PTX has line information.
     sources: BTreeMap<String, (String, u32)>,
-}
-
-/// Why a module was not loaded: the code for the program and a sentence for the user.
-#[derive(Debug)]
-pub(crate) struct LoadFailure {
-    pub(crate) code: Code,
-    pub(crate) text: String,
 }
 
 impl LoadedModule {

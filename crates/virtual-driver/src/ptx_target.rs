@@ -3,8 +3,6 @@
 use cuda_shim::errors;
 use vgpu::Module;
 
-use crate::modules::LoadFailure;
-
 /// Major version of PTX (`.version`) that no driver of these libraries reads.
 const UNKNOWN_VERSION: u32 = 10;
 
@@ -146,6 +144,13 @@ const OPCODES: &[&str] = &[
     "wmma",
     "xor",
 ];
+
+/// Why a module was not loaded: the code for the program and a sentence for the user.
+#[derive(Debug)]
+pub(crate) struct LoadFailure {
+    pub(crate) code: errors::Code,
+    pub(crate) text: String,
+}
 
 fn failure(code: errors::Code, text: String) -> Result<(), LoadFailure> {
     Err(LoadFailure { code, text })

@@ -83,7 +83,7 @@ impl Memory<'_> {
         let [low, high, ..] = self.load(w, a.at.window, lane, at, bytes)?;
         let old = u64::from(high) << 32 | u64::from(low);
         let returns = a.dest.is_some();
-        let Added { value: b, before } = self.others.added(at, (a.op, a.ty), returns, b);
+        let Added { value: b, before } = self.others.added(at, a.op, a.ty, returns, b);
         // Values are read from pairs of registers, whatever the type.
         let cut = if bytes == 8 { u64::MAX } else { 0xffff_ffff };
         let new = apply(a.op, a.ty, old, b & cut, c & cut);

@@ -110,6 +110,13 @@ fn both(gpu: &str, ptx: &str, cubin: &[u8], entry: &str) -> Proof {
     proven(gpu, &Module::load(ptx).unwrap(), cubin, entry)
 }
 
+fn same(gpu: &str, ptx: &str, cubin: &[u8], entry: &str) -> Box<Execution> {
+    match both(gpu, ptx, cubin, entry) {
+        Proof::Same(execution) => execution,
+        other => panic!("{other:?}"),
+    }
+}
+
 fn proven(gpu: &str, module: &Module, cubin: &[u8], entry: &str) -> Proof {
     let machine = Machine::load(cubin, entry).unwrap();
     let mut memory = GlobalMemory::new(1 << 30);
@@ -132,8 +139,7 @@ fn a_load_of_constants_may_write_the_register_of_its_address() {
         to.is_some_and(|(to, address)| address.starts_with(to))
     });
     assert!(overlaps, "the compiler gave no such load");
-    let proof = both("h100", ptx, cubin, "corners_of");
-    assert!(matches!(proof, Proof::Same(_)), "{proof:?}");
+    same("h100", ptx, cubin, "corners_of");
 }
 
 #[test]
@@ -141,16 +147,11 @@ fn pairs_extremes_of_three_and_accesses_of_eight_words_end_with_the_same_bits_on
     let ptx = include_str!("machine/pairs.100.ptx");
     let cubin = include_bytes!("machine/pairs.100.cubin");
     for entry in ["pairs", "extremes", "mixed", "warps", "eights"] {
-        let proof = both("b200", ptx, cubin, entry);
-        assert!(matches!(proof, Proof::Same(_)), "{entry}: {proof:?}");
+        same("b200", ptx, cubin, entry);
     }
     let eights = Machine::load(cubin, "eights").unwrap();
-    let texts: Vec<String> = eights
-        .code()
-        .iter()
-        .flatten()
-        .map(|i| i.to_string())
-        .collect();
+    let code = eights.code().iter().flatten();
+    let texts: Vec<String> = code.map(|i| i.to_string()).collect();
     let long = |has: fn(&str) -> bool| texts.iter().any(|text| text.contains(".256") && has(text));
     assert!(
         long(|text| text.contains("LDG") && text.contains(", 0x")),
@@ -229,10 +230,7 @@ fn rare_modifiers_and_colliding_atomics_end_with_the_same_bits_on_both_levels() 
 fn products_of_scaled_blocks_end_with_the_same_bits_on_both_levels() {
     let ptx = include_str!("machine/scaled.120.ptx");
     let cubin = include_bytes!("machine/scaled.120.cubin");
-    let proof = both("rtx5090", ptx, cubin, "scaled");
-    let Proof::Same(execution) = proof else {
-        panic!("{proof:?}")
-    };
+    let execution = same("rtx5090", ptx, cubin, "scaled");
     assert!(execution.by_opcode.contains_key("OMMA"));
 }
 
@@ -240,10 +238,7 @@ fn products_of_scaled_blocks_end_with_the_same_bits_on_both_levels() {
 fn a_warp_that_arrives_twice_in_a_phase_of_a_named_barrier_counts_twice() {
     let ptx = include_str!("machine/turns.90.ptx");
     let cubin = include_bytes!("machine/turns.90.cubin");
-    let proof = both("h100", ptx, cubin, "turns");
-    let Proof::Same(execution) = proof else {
-        panic!("{proof:?}")
-    };
+    let execution = same("h100", ptx, cubin, "turns");
     assert!(execution.by_opcode.contains_key("UTMAPF"));
 }
 
@@ -255,10 +250,9 @@ fn products_are_rounded_with_their_sums_as_the_assembler_rounds_them() {
     assert!(matches!(plain, Proof::Differs(..)));
     let module = Module::load_contracted(ptx).unwrap();
     let contracted = proven("l4", &module, cubin, "weights");
-    let Proof::Same(execution) = contracted else {
-        panic!("not the same")
-    };
-    assert!(execution.by_opcode.contains_key("FFMA"));
+    assert!(
+        matches!(contracted, Proof::Same(execution) if execution.by_opcode.contains_key("FFMA"))
+    );
 }
 
 #[test]
@@ -289,10 +283,7 @@ fn a_block_that_waits_for_others_is_told_from_one_that_works() {
 
 fn executed(entry: &str) -> Box<Execution> {
     let (gpu, ptx, cubin) = FORMS[1];
-    match both(gpu, ptx, cubin, entry) {
-        Proof::Same(execution) => execution,
-        other => panic!("{other:?}"),
-    }
+    same(gpu, ptx, cubin, entry)
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use super::clock;
 use super::code::{self, Instr, TensorCore, UNITS};
+use super::imbalance::Imbalance;
 use super::memory::{self, Neighbourhood, Traffic};
-use super::sample::{Imbalance, Traces};
+use super::sample::Traces;
 use super::sm::{Outcome, Sm, Tally, Work};
 use super::units::Rates;
 use sass::Unit;

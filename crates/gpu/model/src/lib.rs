@@ -19,6 +19,7 @@ mod cursor;
 mod dependence;
 mod estimate;
 mod handed_on;
+mod imbalance;
 mod long;
 mod memory;
 mod queue;

@@ -6,7 +6,7 @@
 
 use super::blocks::{cluster_blocks, launch_blocks};
 use super::handed_on::HandedOn;
-use super::sample::{Imbalance, nearest_to_mean};
+use super::imbalance::{Imbalance, nearest_to_mean};
 use vgpu::counters::{Class, Counters};
 use vgpu::exec::launch::{Depth, End, Launch, LaunchError, launch};
 use vgpu::memory::GlobalMemory;

@@ -98,7 +98,7 @@ impl Cta<'_> {
             }
             let (b, c) = (w.value(a.b, lane), w.value(a.c, lane));
             let others = self.context.others;
-            let Added { value: b, before } = others.added(at, (a.op, a.ty), a.returns(), b);
+            let Added { value: b, before } = others.added(at, a.op, a.ty, a.returns(), b);
             // The coin is drawn once, because the update may be retried.
             let coins = &mut w.regs.coins;
             let toss = coins.is_active().then(|| coins.draw().of_lane(lane));

@@ -29,7 +29,7 @@ impl Others {
     /// Returns the number that an atomic operation on `value` at an address adds. `returns` tells
     /// that the instruction returns the old number.
     #[must_use]
-    pub fn added(&self, at: u64, (op, ty): (AtomOp, AtomType), returns: bool, value: u64) -> Added {
+    pub fn added(&self, at: u64, op: AtomOp, ty: AtomType, returns: bool, value: u64) -> Added {
         let whole = matches!(
             ty,
             AtomType::U32 | AtomType::S32 | AtomType::U64 | AtomType::S64

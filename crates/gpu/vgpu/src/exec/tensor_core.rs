@@ -328,7 +328,8 @@ impl Cta<'_> {
         number: u32,
         event: (usize, u32),
     ) -> Vec<(usize, u32)> {
-        self.tensor_reads.wait(thread, number, event);
+        let (agent, segment) = event;
+        self.tensor_reads.wait(thread, number, agent, segment);
         let own = thread as u32 + 1;
         let regions = self.threads[thread].issued.regions.clone();
         for region in regions {

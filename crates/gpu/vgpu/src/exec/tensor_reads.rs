@@ -34,20 +34,22 @@ impl TensorReads {
         self.0.is_empty()
     }
 
-    fn of(&mut self, thread: usize) -> Option<&mut Reads> {
+    fn of_thread(&mut self, thread: usize) -> Option<&mut Reads> {
         self.0.iter_mut().find(|reads| reads.thread == thread)
     }
 
     /// Records that an instruction of a thread reads words of shared memory, four from each of `firsts` on.
     pub(super) fn mark(&mut self, thread: usize, pc: u32, firsts: &BTreeSet<usize>) {
-        if self.of(thread).is_none() {
+        if self.of_thread(thread).is_none() {
             self.0.push(Reads {
                 thread,
                 groups: Vec::new(),
                 marks: Vec::new(),
             });
         }
-        let Some(reads) = self.of(thread) else { return };
+        let Some(reads) = self.of_thread(thread) else {
+            return;
+        };
         match reads.groups.last_mut() {
             Some(group) if group.committed.is_none() => group.pc = pc,
             _ => reads.groups.push(Group {
@@ -70,24 +72,28 @@ impl TensorReads {
 
     /// Records a commit of a thread, before which it had issued so many products and copies.
     pub(super) fn commit(&mut self, thread: usize, number: u32) {
-        let last = self.of(thread).and_then(|reads| reads.groups.last_mut());
+        let last = self
+            .of_thread(thread)
+            .and_then(|reads| reads.groups.last_mut());
         if let Some(group) = last.filter(|group| group.committed.is_none()) {
             group.committed = Some(number);
         }
     }
 
     /// Records a wait for the products and copies of a thread up to a number.
-    pub(super) fn wait(&mut self, thread: usize, number: u32, event: (usize, u32)) {
-        let Some(reads) = self.of(thread) else { return };
+    pub(super) fn wait(&mut self, thread: usize, number: u32, agent: usize, segment: u32) {
+        let Some(reads) = self.of_thread(thread) else {
+            return;
+        };
         for group in reads.groups.iter_mut().rev() {
             if group.committed.is_none_or(|committed| committed > number) {
                 continue;
             }
             // Earlier groups have the earlier event of this agent, too, which its later ones follow.
-            if group.waits.iter().any(|(agent, _)| *agent == event.0) {
+            if group.waits.iter().any(|(other, _)| *other == agent) {
                 break;
             }
-            group.waits.push(event);
+            group.waits.push((agent, segment));
         }
     }
 
