@@ -272,7 +272,6 @@ fn a_block_that_waits_for_others_is_told_from_one_that_works() {
     launch.trace = true;
     let alone = SassRun::execute(&machine, &Module::load(ptx).unwrap(), &mut memory, &launch);
     assert!(alone.stopped() && alone.waits());
-
     let (_, ptx, cubin) = FORMS[3];
     let machine = Machine::load(cubin, "integers").unwrap();
     let mut memory = GlobalMemory::new(1 << 30);
