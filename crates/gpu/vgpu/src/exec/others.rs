@@ -16,7 +16,7 @@ pub struct Others {
     turns: Option<(u64, u64)>,
 }
 
-/// An addition, with those of the other blocks.
+/// An addition of a lane, with those of the other blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Added {
     /// The number to be added.
@@ -25,28 +25,67 @@ pub struct Added {
     pub before: u64,
 }
 
+/// Additions of the lanes of an instruction that takes numbers from counters in global memory.
+#[derive(Debug, Clone, Default)]
+pub struct Numbers {
+    turns: (u64, u64),
+    /// Lane, address and value of each.
+    additions: Vec<(usize, u64, u64)>,
+}
+
 impl Others {
-    /// Returns the number that an atomic operation on `value` at an address adds. `returns` tells
-    /// that the instruction returns the old number.
-    #[must_use]
-    pub fn added(&self, at: u64, op: AtomOp, ty: AtomType, returns: bool, value: u64) -> Added {
-        let whole = matches!(
-            ty,
-            AtomType::U32 | AtomType::S32 | AtomType::U64 | AtomType::S64
-        );
-        if op == AtomOp::Add && self.barrier == Some(at) {
-            return Added {
-                value: ALL_ARRIVED,
-                before: 0,
-            };
-        }
+    /// Returns the additions of an instruction that takes numbers: one with a result, while a block
+    /// runs alone in its turn. `additions` are lane, address and value of each.
+    pub fn numbers(
+        &self,
+        op: AtomOp,
+        ty: AtomType,
+        additions: impl Iterator<Item = (usize, u64, u64)>,
+    ) -> Numbers {
+        let whole = [AtomType::U32, AtomType::S32, AtomType::U64, AtomType::S64].contains(&ty);
         match self.turns {
-            Some((rank, all)) if op == AtomOp::Add && returns && whole => Added {
-                value: value.wrapping_mul(all),
-                before: value.wrapping_mul(rank),
+            Some(turns) if op == AtomOp::Add && whole => Numbers {
+                turns,
+                additions: additions.collect(),
             },
-            _ => Added { value, before: 0 },
+            _ => Numbers::default(),
         }
+    }
+
+    /// Returns the number that an atomic operation of a lane on `value` at an address adds.
+    #[must_use]
+    pub fn added(&self, at: u64, op: AtomOp, value: u64) -> Added {
+        let arrives = op == AtomOp::Add && self.barrier == Some(at);
+        Added {
+            value: if arrives { ALL_ARRIVED } else { value },
+            before: 0,
+        }
+    }
+}
+
+impl Numbers {
+    /// Returns the number that a lane adds, if the instruction takes numbers.
+    ///
+    /// Compilers combine the additions of a warp to one, so that its lanes take their numbers
+    /// together: the last of them adds for the other blocks.
+    #[must_use]
+    pub fn added(&self, lane: usize) -> Option<Added> {
+        let (_, at, value) = self.additions.iter().find(|(other, ..)| *other == lane)?;
+        let same = self.additions.iter().filter(|(_, other, _)| other == at);
+        let sum = same
+            .clone()
+            .fold(0_u64, |sum, (.., value)| sum.wrapping_add(*value));
+        let (rank, all) = self.turns;
+        let is_last = same.last().is_some_and(|(other, ..)| *other == lane);
+        let rest = if is_last {
+            sum.wrapping_mul(all - 1)
+        } else {
+            0
+        };
+        Some(Added {
+            value: value.wrapping_add(rest),
+            before: sum.wrapping_mul(rank),
+        })
     }
 }
 
