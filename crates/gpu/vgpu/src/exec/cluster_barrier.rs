@@ -26,6 +26,8 @@ pub(super) struct ClusterBarrier {
     /// Releases of this phase, and of the last finished one.
     current: Option<Clock>,
     finished: Option<Clock>,
+    /// Exits of threads that had arrived in this phase: they come before the end of the next.
+    next: Option<Clock>,
     /// By thread: arrivals, and waits that came to their end. Made at the first arrival.
     arrivals: Vec<u32>,
     waits: Vec<u32>,
@@ -41,6 +43,7 @@ impl ClusterBarrier {
             pending: context.threads * context.cluster.blocks,
             current: None,
             finished: None,
+            next: None,
             arrivals: Vec::new(),
             waits: Vec::new(),
             arrived_at: Vec::new(),
@@ -163,6 +166,7 @@ impl Cta<'_> {
         b.phase += 1;
         b.pending = self.live.iter().sum();
         b.finished = b.current.take();
+        b.current = b.next.take();
         self.counters.barriers += 1;
         for waiter in std::mem::take(&mut self.cluster_barrier.waiting) {
             self.end_cluster_wait(waiter.warp, waiter.mask);
@@ -174,9 +178,14 @@ impl Cta<'_> {
     pub(super) fn leave_cluster_barrier(&mut self, w: &Warp, mask: u32) {
         let b = &mut self.cluster_barrier;
         for lane in lanes(mask) {
-            // The barrier waits for threads that have not exited: it ends after the exit.
-            self.clocks
-                .release_execution_to(w.index * 32 + lane, &mut b.current);
+            let thread = w.index * 32 + lane;
+            // The barrier waits for threads that have not exited: it ends after the exit. A thread that
+            // has arrived may exit after the end of this phase.
+            let ended = match b.arrivals(thread) <= b.phase {
+                true => &mut b.current,
+                false => &mut b.next,
+            };
+            self.clocks.release_execution_to(thread, ended);
         }
         if b.arrivals.is_empty() {
             b.pending = b.pending.saturating_sub(mask.count_ones() as usize);
