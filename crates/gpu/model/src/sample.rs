@@ -189,8 +189,14 @@ pub fn trace(
         if let Some(place) = place {
             state.restore(memory);
             let (each, depth) = (NEIGHBOUR_INSTRUCTIONS, Depth::Whole);
-            let traces =
-                trace_beginnings(module, memory, arch, template, vec![place], each, depth)?;
+            // It takes other numbers from a queue.
+            let blocks = u64::from(cluster_blocks(module, template)).max(1);
+            let distance = place / blocks - chosen / blocks;
+            let other = Launch {
+                turn: turn.map(|rank| rank + distance),
+                ..template.clone()
+            };
+            let traces = trace_beginnings(module, memory, arch, &other, vec![place], each, depth)?;
             // All blocks of its cluster were executed.
             *trace = traces
                 .into_iter()
