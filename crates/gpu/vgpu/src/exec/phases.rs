@@ -12,7 +12,7 @@ pub(super) struct Mbarrier {
     pub(super) pending: i64,
     pub(super) bytes: i64,
     pub(super) phase: u64,
-    /// The phase that the last wait which was not in vain found.
+    /// The phase that the last successful wait found.
     pub(super) observed: u64,
     /// Clock joined from the arrivals of the current phase, and that of all finished phases.
     pub(super) current: Option<Clock>,

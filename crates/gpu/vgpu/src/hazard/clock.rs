@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use super::sync::Acquired;
 
-/// Vector clock of a block: one entry per thread, then one per [agent](AGENTS).
+/// Vector clock of a block: one entry per thread, then one per [agent](AGENTS). Where the order of execution
+/// is kept as well, as many entries for that follow.
 pub(crate) type Clock = Arc<[u32]>;
 
 /// Agents of a block: they stand for writes that no thread has, and that only those see who waited
