@@ -18,7 +18,7 @@ use tuner_judge::explanation::Explanation;
 use vgpu::{Arch, Counters};
 
 /// Name of this model, stored with each time as its timing protocol.
-pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 16";
+pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 17";
 
 /// Returns the factors on a predicted time between which nine of ten recorded times are, by the
 /// limit of the launch (`scripts/calibrate-interval`; `docs/evidence/prediction.md`, "Error").

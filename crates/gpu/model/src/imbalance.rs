@@ -1,5 +1,9 @@
 //! Work of the blocks of a grid, compared with that of one of them.
 
+/// Instruction limit, skipped ones included, after which no more paths are followed. A limit in
+/// instructions instead of time keeps predictions deterministic.
+pub(super) const MAX_FOLLOWED_INSTRUCTIONS: u64 = 8_000_000;
+
 /// Work of a grid's blocks, in units of the traced block's work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Imbalance {

@@ -6,7 +6,7 @@
 
 use super::blocks::{cluster_blocks, launch_blocks};
 use super::handed_on::HandedOn;
-use super::imbalance::{Imbalance, nearest_to_mean};
+use super::imbalance::{Imbalance, MAX_FOLLOWED_INSTRUCTIONS, nearest_to_mean};
 use vgpu::counters::{Class, Counters};
 use vgpu::exec::launch::{Depth, End, Launch, LaunchError, LaunchReport, launch};
 use vgpu::memory::GlobalMemory;
@@ -41,17 +41,16 @@ pub(super) fn find_share(
     // A cluster without blocks is refused at the launch.
     let all = blocks / u64::from(cluster_blocks(module, template)).max(1);
     let mut shares = Vec::new();
-    let mut taken = 0;
     for n in 0..RANKS {
         let rank = all * (2 * n + 1) / (2 * RANKS);
         let report = follow(Some(rank), Depth::Control, template.instruction_budget)?;
-        if report.end != End::Completed {
+        let instructions = report.counters.warp_instructions;
+        if report.end != End::Completed || instructions > MAX_FOLLOWED_INSTRUCTIONS {
             return Ok(None);
         }
-        taken = taken.max(report.counters.class(Class::Atomic));
-        shares.push((rank, report.counters.warp_instructions.max(1) as f64));
+        shares.push((rank, instructions.max(1) as f64));
     }
-    let Some((rank, mut imbalance)) = nearest_to_mean(&shares, RANKS as f64, all / 2) else {
+    let Some((rank, imbalance)) = nearest_to_mean(&shares, RANKS as f64, all / 2) else {
         return Ok(None);
     };
     let report = follow(Some(rank), Depth::Whole, template.instruction_budget)?;
@@ -73,9 +72,5 @@ pub(super) fn find_share(
     {
         return Ok(None);
     }
-    // A block that is done takes the next number, so that none does much more than the others: at
-    // most what one number stands for.
-    let next = imbalance.mean * (1.0 + 1.0 / taken.max(1) as f64);
-    imbalance.most = imbalance.most.min(next);
     Ok(Some((rank, imbalance)))
 }

@@ -10,7 +10,7 @@ use super::blocks::{cluster_blocks, first_of_pair, launch_blocks, trace_beginnin
 use super::code::{UNITS, executed, has_pairs};
 use super::dependence::find_deciding_buffers;
 use super::handed_on::HandedOn;
-use super::imbalance::{Imbalance, nearest_to_mean};
+use super::imbalance::{Imbalance, MAX_FOLLOWED_INSTRUCTIONS, nearest_to_mean};
 use super::long::{BEGINNING_INSTRUCTIONS, extrapolate_long};
 use super::queue::find_share;
 use super::reuse::{Reuse, survey};
@@ -35,9 +35,6 @@ const MAX_IDLE_INSTRUCTIONS: u64 = 64;
 const EQUAL_SHARE: f64 = 0.01;
 /// Number of equal paths after which the other blocks count as equal.
 const MIN_EQUAL_PATHS: usize = 5;
-/// Instruction limit, skipped ones included, after which no more paths are followed. A limit in
-/// instructions instead of time keeps predictions deterministic.
-const MAX_FOLLOWED_INSTRUCTIONS: u64 = 8_000_000;
 
 /// Traces of one block of a grid and of the beginning of its neighbours.
 #[derive(Debug, Clone)]
@@ -341,16 +338,18 @@ fn representative(
         idle: 0.0,
     };
     let slice = module.control_dependence(&template.entry)?;
+    // A block that runs alone does not take the path that it takes among others.
+    if slice.depends_on_other_blocks() && blocks > 1 {
+        if let Some((turn, imbalance)) = find_share(module, memory, arch, template, middle, state)?
+        {
+            return Ok((middle, imbalance, Some(turn)));
+        }
+        if slice.depends_on_block() {
+            return Ok((middle, equal(true), None));
+        }
+    }
     if !slice.depends_on_block() || blocks < 2 {
         return Ok((middle, equal(false), None));
-    }
-    // A block that runs alone does not take the path that it takes among others.
-    if slice.depends_on_other_blocks() {
-        let share = find_share(module, memory, arch, template, middle, state)?;
-        return Ok(match share {
-            Some((turn, imbalance)) => (middle, imbalance, Some(turn)),
-            None => (middle, equal(true), None),
-        });
     }
     let follow = Follow {
         module,

@@ -272,7 +272,7 @@ impl<'a> Cta<'a> {
         let needed = w.stack[deepest] + bytes;
         let declared = declared_bytes(f);
         let limit = self.context.stack_bytes;
-        let beyond = w.frames[deepest] + declared > limit;
+        let beyond = lanes(mask).any(|lane| w.frames[lane] + declared > limit);
         if beyond || needed + fixed as u64 > u64::from(LOCAL_BYTES) {
             let thread = Self::thread(w, deepest);
             let top = Location::new(Space::Local, w.stack[deepest]);

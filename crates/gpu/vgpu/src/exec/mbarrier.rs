@@ -472,7 +472,13 @@ impl Cta<'_> {
         let Some(m) = self.mbarriers.get_mut(at) else {
             return false;
         };
-        m.observed = phase;
+        // A token says only that its own phase has ended.
+        let seen = if parity {
+            phase
+        } else {
+            (wanted & 0xffff_ffff) + 1
+        };
+        m.observed = m.observed.max(seen);
         for flight in landed {
             for range in &flight.ranges {
                 self.check_range(flight.thread, range);
