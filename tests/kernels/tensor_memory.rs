@@ -138,7 +138,13 @@ fn scores_and_values_without_a_wait_are_a_race() {
             plain,
             "a write of tensor memory is not ordered with a write",
         ),
-        (core, last, "", plain, product),
+        (
+            core,
+            last,
+            "",
+            plain,
+            "a write of shared memory is not ordered with a tcgen05.mma",
+        ),
         (core, earlier, "", groups, product),
         (
             core,

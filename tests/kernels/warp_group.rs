@@ -67,7 +67,7 @@ const SUBJECT: Subject = Subject {
 };
 
 const UNPUBLISHED: &str =
-    "a wgmma reads shared memory that ordinary stores wrote, without `fence.proxy.async`";
+    "a wgmma reads shared memory that `cp.async` wrote, without `fence.proxy.async`";
 const UNFENCED: &str = "a wgmma uses registers that changed after the last `wgmma.fence`";
 const UNFINISHED: &str = "reads the accumulators of a wgmma that was not waited for";
 const OVERWRITTEN: &str = "a write of shared memory is not ordered with a wgmma";
