@@ -22,7 +22,8 @@ from .arguments import check_answer, named_to_host, scalars_at, to_host
 from .problem import Problem, read_source
 from .references import run_whole
 from .restrictions import Restriction, count_configurations, read as read_restrictions
-from .runs import IgnoredArgumentWarning, Row, Session, add_metrics, check_objectives, run_session, tell_once, write_checked_reference
+from .rows import Row, add_metrics, check_objectives
+from .runs import IgnoredArgumentWarning, Session, run_session, tell_once, write_checked_reference
 from .space import Export
 
 #: Strategies by name.
