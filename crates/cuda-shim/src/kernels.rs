@@ -37,8 +37,24 @@ impl Image {
 
     /// The module on the device.
     pub(crate) fn module(&self) -> Result<u64, Code> {
-        *self.module.get_or_init(|| load_module(self.bytes))
+        static LOADING: Mutex<()> = Mutex::new(());
+        if let Some(known) = self.module.get() {
+            return *known;
+        }
+        let _one = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.module.get() {
+            Some(known) => *known,
+            None => match load_module(self.bytes) {
+                Err(code) if !stays(code) => Err(code),
+                loaded => *self.module.get_or_init(|| loaded),
+            },
+        }
     }
+}
+
+/// Reports whether an error is one of the code: a fault ends with a reset, and a function of the host with its return.
+fn stays(code: Code) -> bool {
+    !errors::is_sticky(code) && code != errors::NOT_PERMITTED
 }
 
 /// Loads an image.
@@ -102,9 +118,14 @@ impl Kernel {
 
     /// The kernel on the device.
     pub(crate) fn info(&self) -> Result<&FunctionInfo, Code> {
-        let found = self
-            .info
-            .get_or_init(|| get_function(self.image.module()?, &self.name));
+        let find = || get_function(self.image.module()?, &self.name);
+        let found = match self.info.get() {
+            Some(known) => known,
+            None => match find() {
+                Err(code) if !stays(code) => return Err(code),
+                found => self.info.get_or_init(|| found),
+            },
+        };
         found.as_ref().map_err(|code| *code)
     }
 }
