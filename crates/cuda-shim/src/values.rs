@@ -193,6 +193,12 @@ pub(crate) fn destroy_stream(stream: u64) -> Result<(), Code> {
     client::end_stream(stream)
 }
 
+/// Drops all operations that wait: the device was reset, and hands out the handles of streams again.
+pub(crate) fn forget_all() {
+    *held() = Held::new();
+    state().holds.store(false, Ordering::Relaxed);
+}
+
 /// Takes an operation that no longer waits, with its stream.
 fn take_ready() -> Result<Option<(u64, Node)>, Code> {
     let mut held = held();

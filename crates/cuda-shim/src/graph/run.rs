@@ -183,7 +183,7 @@ impl Run<'_> {
                 let waited = client::wait_event(self.lanes[0], event);
                 waited.and(client::destroy_event(event))
             });
-            ended = ended.and(joined).and(client::destroy_stream(stream));
+            ended = ended.and(joined).and(client::end_stream(stream));
         }
         let events = self.events.drain(..).chain([self.start.take()]);
         for event in events.flatten() {
