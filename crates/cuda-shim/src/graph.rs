@@ -234,7 +234,7 @@ pub(crate) fn submit_event(stream: u64, node: Node, flags: u32) -> Result<(), Co
     }
 }
 
-/// In place of a stream: the legacy default stream, for a call that waits for its copy.
+/// In place of a stream: the default stream that the call means, for a call that waits for its copy.
 pub(crate) const AWAITED: u64 = 3;
 
 /// Performs a copy in its stream, or adds it to the graph that the stream captures. The host waits for it where
@@ -343,6 +343,8 @@ pub(crate) fn add_node(graph: u64, node: Node, dependencies: &[u64]) -> Result<u
     match &node {
         Node::Launch(launch) => launch.check()?,
         Node::Free(address) => memory::check_free(graph, *address)?,
+        // A graph in itself would have no end.
+        Node::Child(child) if *child == graph => return Err(errors::INVALID_VALUE),
         _ => {}
     }
     let places = dependencies

@@ -1,7 +1,7 @@
 //! Memory that graphs allocate, and its attributes.
 //!
-//! The memory of a node exists from its creation on, at one address for all launches, until the device is
-//! reset. The attributes follow what NVIDIA's sample `graphMemoryFootprint` states of a driver: a launch takes the
+//! The memory of a node exists from its creation on, at one address for all launches, until the last graph that
+//! has it is destroyed or the device is reset. The attributes follow what NVIDIA's sample `graphMemoryFootprint` states of a driver: a launch takes the
 //! memory that its graph needs at a time, later launches take it again, and a trim returns what is freed.
 
 use std::collections::BTreeMap;
@@ -246,11 +246,17 @@ pub(crate) fn allocate_in_order(
         };
         client::describe_stream(stream)?;
         let address = allocate_from(pool, bytes, kind)?;
-        submit(stream, Node::Begin(Place::linear(address, bytes)))?;
+        if let Err(code) = submit(stream, Node::Begin(Place::linear(address, bytes))) {
+            let _ = crate::memory::release(address);
+            return Err(code);
+        }
         return Ok(address);
     }
     let address = allocate_for_graph(bytes)?;
-    submit(stream, Node::Allocate(address))?;
+    if let Err(code) = submit(stream, Node::Allocate(address)) {
+        end_unused(address);
+        return Err(code);
+    }
     Ok(address)
 }
 

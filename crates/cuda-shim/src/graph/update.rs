@@ -84,7 +84,12 @@ fn assign(executable: u64, graph: u64) -> Result<(), Code> {
         let old = with_graph(executable, |graph| graph.nodes.get(place).cloned())?;
         let old = old.ok_or(errors::INVALID_VALUE)?;
         match new.nested() {
-            [] => with_graph(executable, |graph| replace_at(graph, place, new))?,
+            [] => {
+                with_graph(executable, |graph| replace_at(graph, place, new))?;
+                if let Node::Allocate(address) = old {
+                    super::memory::end_unused(address);
+                }
+            }
             graphs => {
                 for (old, new) in old.nested().iter().zip(graphs) {
                     assign(*old, *new)?;
