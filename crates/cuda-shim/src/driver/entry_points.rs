@@ -6,9 +6,10 @@ use crate::abi::{driver, store, text};
 use crate::connection::report_missing;
 use crate::errors::{self, Code};
 use crate::properties::DRIVER_VERSION;
+use crate::state::thread_state;
 use crate::system::find_symbol;
 
-/// Functions, sorted, with the versions of CUDA that brought their variants (`cudaTypedefs.h` of CUDA 13.0): the plain
+/// Functions with the versions of CUDA that brought their variants (`cudaTypedefs.h` of CUDA 13.0): the plain
 /// name first, then `_v2` and so on.
 const VERSIONS: &str = include_str!("../../symbols/libcuda-versions.txt");
 
@@ -73,6 +74,11 @@ unsafe fn get(
     let name = unsafe { text(symbol)? };
     // SAFETY: the caller's promise.
     unsafe { store(function, std::ptr::null_mut())? };
+    // A program that is compiled so means these functions where it states none.
+    let flags = match flags {
+        0 if thread_state(|thread| thread.means_own.get()) => PER_THREAD,
+        stated => stated,
+    };
     if version > DRIVER_VERSION || flags > PER_THREAD {
         return Err(errors::INVALID_VALUE);
     }

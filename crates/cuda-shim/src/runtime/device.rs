@@ -213,6 +213,13 @@ unsafe fn find_driver_function(
     flags: u64,
     status: *mut c_int,
 ) -> Result<(), Code> {
+    /// `cudaEnablePerThreadDefaultStream`.
+    const PER_THREAD: u64 = 2;
+    // A program that is compiled so means these functions where it states none.
+    let flags = match flags {
+        0 if crate::state::thread_state(|thread| thread.means_own.get()) => PER_THREAD,
+        stated => stated,
+    };
     let found = crate::system::find_symbol(c"libcuda.so.1", c"cuGetProcAddress_v2");
     if found.is_null() {
         return Err(errors::NOT_SUPPORTED);
