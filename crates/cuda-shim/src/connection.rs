@@ -308,6 +308,10 @@ static AT_EXIT: extern "C" fn() = report_lost_output;
     expect(dead_code, reason = "called at the end of a program")
 )]
 extern "C" fn report_lost_output() {
+    if !is_open() {
+        // There is no text, and looking for the state would load the library of the driver.
+        return;
+    }
     let mut kept = lock_part(&state().printed);
     if !kept.is_empty() {
         say_once(&format!(

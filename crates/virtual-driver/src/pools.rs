@@ -158,7 +158,7 @@ impl Pools {
         self.by_handle.get(&pool).is_none_or(|pool| {
             let most = pool.attributes.get(&MAX_BYTES).copied().unwrap_or(0);
             // A pool takes memory in pieces.
-            let most = most.next_multiple_of(GRANULARITY);
+            let most = most.checked_next_multiple_of(GRANULARITY).unwrap_or(0);
             most == 0 || pool.used.checked_add(bytes).is_some_and(|all| all <= most)
         })
     }

@@ -317,7 +317,7 @@ impl Streams {
         conflicts
     }
 
-    /// Forgets the accesses to a range: its memory was freed, which waits for the device.
+    /// Forgets the accesses to a range: its memory was freed, and what accesses the address next is another allocation.
     pub(crate) fn forget(&mut self, bytes: &Range<u64>) {
         self.past.retain(|past| {
             past.access.bytes.end <= bytes.start || bytes.end <= past.access.bytes.start
