@@ -37,7 +37,9 @@ int main() {
   CHECK(first(x), 6);
   // Frees of the other kind.
   void *p, *h; CHECK(cudaMalloc(&p, 16), 0); CHECK(cudaMallocHost(&h, 16), 0);
-  CHECK(cudaFreeAsync(p, t), cudaErrorInvalidValue);
+  CHECK(cudaFreeAsync(h, t), cudaErrorInvalidValue);
+  CHECK(cudaFreeAsync(p, t), 0); CHECK(cudaFreeAsync(p, t), cudaErrorInvalidValue);
+  CHECK(cudaMalloc(&p, 16), 0);
   CHECK(cudaFreeHost(p), cudaErrorInvalidValue);
   CHECK(cudaFree(h), cudaErrorInvalidValue);
   CHECK(cudaFree(p), 0); CHECK(cudaFreeHost(h), 0);

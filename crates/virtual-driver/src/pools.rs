@@ -214,13 +214,16 @@ impl Pools {
 }
 
 impl Device {
-    /// Frees memory of a pool after the work of a stream, without a wait.
+    /// Frees memory of the device after the work of a stream, without a wait.
     pub(crate) fn free_in_order(&mut self, address: u64, stream: u64) -> Result<(), Code> {
         self.check()?;
         let found = self.freeable(address)?;
         if stream != NO_STREAM {
             self.check_stream(stream)?;
-            found.pool.ok_or(errors::INVALID_VALUE)?;
+            // CUDA frees memory of `cudaMalloc` so too, and no other outside of pools.
+            if found.pool.is_none() && found.kind != kind::DEVICE {
+                return Err(errors::INVALID_VALUE);
+            }
             let freed = access(address, Shape::linear(found.bytes), true);
             self.order(stream, "free", 0.0, vec![freed]);
         }

@@ -26,7 +26,7 @@ pub(crate) fn release(address: u64) -> Result<(), Code> {
     Ok(())
 }
 
-/// Frees memory of a pool after the work of a stream, without a wait.
+/// Frees memory of the device after the work of a stream, without a wait.
 pub(crate) fn end_in_order(address: u64, stream: u64) -> Result<(), Code> {
     let mut head = Message::new();
     head.put_u64(address).put_u64(stream);
