@@ -48,6 +48,25 @@ fn uses_of_memory_of_a_pool_are_ordered_with_its_beginning_and_end() {
     }
 }
 
+/// Events that occur when the blocks have begun order nothing after the kernel.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn events_of_launches_order_what_follows_the_end_of_the_kernel_alone() {
+    for (case, hazards) in [("completion", 4), ("start", 4), ("end", 0)] {
+        let (code, stdout, stderr) = built("launch_events.cu", &[case]);
+        assert_eq!(
+            (code, stdout.as_str()),
+            (Some(hazards), "0 0\n"),
+            "{case}: {stderr}"
+        );
+        assert_eq!(
+            stderr.contains("unordered"),
+            hazards > 0,
+            "{case}: {stderr}"
+        );
+    }
+}
+
 /// The default of `cudaLimitStackSize` holds few frames.
 #[test]
 #[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]

@@ -31,7 +31,7 @@ int main() {
   cudaLaunchAttribute a[2] = {}; a[0].id = (cudaLaunchAttributeID)99; c.attrs = a;
   CHECK(cudaLaunchKernelEx(&c, add, x, 1), cudaErrorInvalidValue);
   cudaEvent_t e; CHECK(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), 0);
-  a[0].id = cudaLaunchAttributeLaunchCompletionEvent; a[0].val.launchCompletionEvent.event = e;
+  a[0].id = cudaLaunchAttributeProgrammaticEvent; a[0].val.programmaticEvent.event = e;
   CHECK(cudaLaunchKernelEx(&c, add, x, 1), 0);
   CHECK(cudaStreamWaitEvent(0, e, 0), 0);
   CHECK(first(x), 6);

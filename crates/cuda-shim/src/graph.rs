@@ -279,15 +279,6 @@ pub(crate) fn submit_launch(launch: Launch) -> Result<(), Code> {
     submit(launch.stream, Node::Launch(launch))
 }
 
-/// The same, and records events after it.
-pub(crate) fn submit_recorded(launch: Launch, events: &[u64]) -> Result<(), Code> {
-    let stream = launch.stream;
-    submit_launch(launch)?;
-    events
-        .iter()
-        .try_for_each(|event| submit(stream, Node::Record(*event)))
-}
-
 /// Distance between handles: a program that dereferences one faults at once.
 const HANDLE_STEP: u64 = 16;
 

@@ -1,5 +1,9 @@
 //! Modules, kernels and variables that the program registered, and launches.
 
+mod attributes;
+
+pub(crate) use attributes::{LaunchAttribute, read_attributes};
+
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -7,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::connection::{call, device, keep_printed, send};
 use crate::errors::{self, Code};
 use crate::memory::map_shared;
-use crate::protocol::{CHECK_ONLY, COOPERATIVE, FunctionInfo, Message, Op, ParameterSpan, kind};
+use crate::protocol::{CHECK_ONLY, FunctionInfo, Message, Op, ParameterSpan, kind};
 use crate::registered::exchanged;
 use crate::state::{lock, state};
 
@@ -376,15 +380,6 @@ impl Launch {
 /// A launch without a cluster.
 pub(crate) const NO_CLUSTER: Dim3 = Dim3 { x: 1, y: 1, z: 1 };
 
-/// Attributes of a launch (`cudaLaunchAttribute`): 72 bytes.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LaunchAttribute {
-    id: u32,
-    padding: u32,
-    value: [u32; 16],
-}
-
 /// `cudaFuncAttributeMaxDynamicSharedMemorySize`.
 pub(crate) const DYNAMIC_LIMIT: u32 = 8;
 /// `cudaFuncAttributePreferredSharedMemoryCarveout`.
@@ -406,47 +401,6 @@ impl FunctionInfo {
 /// `cudaDevAttrClusterLaunch` and `cudaDevAttrMultiProcessorCount`.
 const CLUSTER_LAUNCH: u32 = 120;
 const MULTIPROCESSORS: u32 = 16;
-
-const ATTRIBUTE_COOPERATIVE: u32 = 2;
-const ATTRIBUTE_CLUSTER: u32 = 4;
-const ATTRIBUTE_PROGRAMMATIC_EVENT: u32 = 7;
-const ATTRIBUTE_COMPLETION_EVENT: u32 = 12;
-/// Numbers of attributes without an effect here.
-const OTHER_ATTRIBUTES: [std::ops::RangeInclusive<u32>; 4] = [0..=3, 5..=6, 8..=11, 13..=16];
-
-/// Reads the attributes that change what a launch does. Returns the events to record after it.
-///
-/// # Safety
-/// As many attributes as stated are readable.
-pub(crate) unsafe fn read_attributes(
-    launch: &mut Launch,
-    attributes: *const LaunchAttribute,
-    count: u32,
-) -> Result<Vec<u64>, Code> {
-    let mut events = Vec::new();
-    if count == 0 {
-        return Ok(events);
-    }
-    if attributes.is_null() {
-        return Err(errors::INVALID_VALUE);
-    }
-    // SAFETY: the caller's promise.
-    let attributes = unsafe { std::slice::from_raw_parts(attributes, count as usize) };
-    for attribute in attributes {
-        let [x, y, z, ..] = attribute.value;
-        match attribute.id {
-            ATTRIBUTE_COOPERATIVE if x != 0 => launch.flags |= COOPERATIVE,
-            ATTRIBUTE_CLUSTER => launch.cluster = Dim3 { x, y, z },
-            ATTRIBUTE_PROGRAMMATIC_EVENT | ATTRIBUTE_COMPLETION_EVENT => {
-                events.push(u64::from(x) | u64::from(y) << 32);
-            }
-            number if OTHER_ATTRIBUTES.iter().any(|known| known.contains(&number)) => {}
-            ATTRIBUTE_COOPERATIVE => {}
-            _ => return Err(errors::INVALID_VALUE),
-        }
-    }
-    Ok(events)
-}
 
 /// Shared memory of a block without an opt-in, bytes.
 pub(crate) const DEFAULT_SHARED_BYTES: u64 = 48 << 10;

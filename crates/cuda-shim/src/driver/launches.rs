@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use crate::abi::{in_context, store};
 use crate::driver::functions::{Function, find_function};
 use crate::errors::{self, Code};
-use crate::graph::{submit_launch, submit_recorded};
+use crate::graph::submit_launch;
 use crate::kernels::{
     Dim3, Launch, LaunchAttribute, NO_CLUSTER, NON_PORTABLE_CLUSTER, pack_arguments,
     read_attributes,
@@ -208,7 +208,7 @@ in_context! {
             let events = read_attributes(&mut launch, config.attributes, config.attribute_count)?;
             (launch, events)
         };
-        submit_recorded(launch, &events)
+        events.submit_with(launch)
     }
 
     /// Returns how many clusters of a launch the device holds at once.

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use crate::abi::{runtime, store};
 use crate::client;
 use crate::errors::{self, Code};
-use crate::graph::{submit_launch, submit_recorded};
+use crate::graph::submit_launch;
 use crate::kernels::{
     CARVEOUT, DYNAMIC_LIMIT, Dim3, Kernel, Launch, LaunchAttribute, NO_CLUSTER,
     NON_PORTABLE_CLUSTER, available_shared_bytes, find_kernel, pack_arguments, read_attributes,
@@ -131,7 +131,7 @@ runtime! {
             let events = read_attributes(&mut launch, config.attributes, config.attribute_count)?;
             (launch, events)
         };
-        submit_recorded(launch, &events)
+        events.submit_with(launch)
     }
 
 }
