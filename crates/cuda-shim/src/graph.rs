@@ -38,8 +38,8 @@ pub(crate) use edges::{
 };
 pub(crate) use host_call::HostCall;
 pub(crate) use memory::{
-    AllocationNode, GraphMemory, allocate_in_order, attribute, end_use, forget_memory, freed_by,
-    owns, release_in_order, set_attribute, trim,
+    AllocationNode, GraphMemory, allocate_in_order, attribute, forget_memory, free, freed_by, owns,
+    release_in_order, set_attribute, trim,
 };
 pub(crate) use parameters::{FillNode, HostNode, InstantiateParameters};
 pub(crate) use run::launch;
@@ -119,7 +119,7 @@ impl Node {
                 Ok(())
             }
             Node::Free(address) => {
-                end_use(*address);
+                memory::end_use(*address);
                 Ok(())
             }
             Node::Begin(place) => {
@@ -180,8 +180,8 @@ pub(crate) struct Graph {
     disabled: BTreeSet<usize>,
     /// References to objects of the program.
     objects: Vec<u64>,
-    /// Launches free the memory that the one before left in use.
-    frees_memory: bool,
+    /// Flags of `cudaGraphInstantiate`, of an executable graph.
+    flags: u64,
     /// The last launch, after which the next one runs.
     last_launch: Option<run::LastLaunch>,
 }
@@ -401,6 +401,8 @@ fn copy(graph: u64) -> Result<u64, Code> {
 const INSTANTIATE_FLAGS: u64 = 15;
 /// `cudaGraphInstantiateFlagAutoFreeOnLaunch`.
 const FREE_ON_LAUNCH: u64 = 1;
+/// `cudaGraphInstantiateFlagUpload`.
+const UPLOAD: u64 = 2;
 
 /// Makes an executable copy of a graph; returns its handle.
 pub(crate) fn instantiate(graph: u64, flags: u64) -> Result<u64, Code> {
@@ -412,9 +414,14 @@ pub(crate) fn instantiate(graph: u64, flags: u64) -> Result<u64, Code> {
     memory::refuse_second(graph)?;
     let executable = copy(graph)?;
     with_graph(executable, |graph| {
-        graph.frees_memory = flags & FREE_ON_LAUNCH != 0;
+        graph.flags = flags & !UPLOAD;
     })?;
     Ok(executable)
+}
+
+/// Returns the flags of an executable graph that have an effect on it.
+pub(crate) fn flags(executable: u64) -> Result<u64, Code> {
+    with_graph(executable, |graph| graph.flags)
 }
 
 /// Uses a node of the graph that made it.

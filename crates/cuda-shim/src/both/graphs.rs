@@ -55,9 +55,10 @@ both! {
     fn cuGraphExecDestroy | cudaGraphExecDestroy(executable: *mut c_void) { graph::destroy(address_of(executable)) }
 
     /// Returns the flags of an executable graph.
-    fn cuGraphExecGetFlags | cudaGraphExecGetFlags(_executable: *mut c_void, flags: *mut u64) {
+    fn cuGraphExecGetFlags | cudaGraphExecGetFlags(executable: *mut c_void, flags: *mut u64) {
+        let found = graph::flags(address_of(executable))?;
         // SAFETY: the program passes where the result goes.
-        unsafe { store(flags, 0) }
+        unsafe { store(flags, found) }
     }
 
     /// Returns the number of nodes; the handles where there is room for them.

@@ -6,8 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::sync::atomic::Ordering;
 
-use super::{Graph, Node, is_capturing, submit, with_graph, with_node};
+use super::{FREE_ON_LAUNCH, Graph, Node, is_capturing, submit, with_graph, with_node};
 use crate::client;
 use crate::errors::{self, Code};
 use crate::memory::{Place, address_of, allocate_from, pointer_to};
@@ -131,12 +132,26 @@ pub(crate) fn begin_use(address: u64) {
 }
 
 /// Marks an allocation as free. Its bytes are held until a trim, and its address while a graph has it.
-pub(crate) fn end_use(address: u64) {
+pub(super) fn end_use(address: u64) {
     with_state(|state| {
         let bytes = state.live.remove(&address).unwrap_or(0);
         state.live_bytes -= bytes;
     });
     end_unused(address);
+}
+
+/// Frees memory outside of graphs, until the next launch of its graph.
+///
+/// # Errors
+/// Memory that is not in use: no launch has allocated it, or it is freed.
+pub(crate) fn free(address: u64) -> Result<(), Code> {
+    let in_use = with_state(|state| state.live.contains_key(&address));
+    // The launch that allocates it may be among the operations that wait.
+    if !in_use && !state().holds.load(Ordering::Relaxed) {
+        return Err(errors::INVALID_VALUE);
+    }
+    end_use(address);
+    Ok(())
 }
 
 /// Frees memory of graphs that are all destroyed, unless a launch left it in use.
@@ -192,7 +207,7 @@ pub(super) fn begin_launch(graph: &Graph) -> Result<(), Code> {
     });
     for address in addresses {
         let in_use = with_state(|state| state.live.contains_key(&address));
-        match (in_use, graph.frees_memory) {
+        match (in_use, graph.flags & FREE_ON_LAUNCH != 0) {
             (true, true) => end_use(address),
             (true, false) => return Err(errors::INVALID_VALUE),
             (false, _) => {}

@@ -14,9 +14,7 @@ pub(crate) fn release(address: u64) -> Result<(), Code> {
         return Ok(());
     }
     if graph::owns(address) {
-        // The next launch of the graph uses it again.
-        graph::end_use(address);
-        return Ok(());
+        return graph::free(address);
     }
     flush_printed();
     let mut head = Message::new();
