@@ -15,7 +15,7 @@ fn both_interfaces_have_one_state() {
 }
 
 /// Destroyed streams that wait, attributes of launches, frees of the other kind, sizes of pools, memory of graphs,
-/// calls of functions of the host, and calls after a fault.
+/// flags, calls of functions of the host, and calls after a fault.
 #[test]
 #[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
 fn unusual_calls_return_what_is_documented() {

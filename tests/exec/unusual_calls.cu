@@ -68,14 +68,27 @@ int main() {
     CHECK(cudaGraphDestroy(g), 0);
     CHECK(cudaGraphExecDestroy(x2), 0);
   }
-  CHECK(cudaMemGetInfo(&after, &total), 0);
-  CHECK(before == after, 1);
-  // Graphs.
+  // Memory of a node that cannot be added.
   cudaGraph_t g; CHECK(cudaGraphCreate(&g, 1), cudaErrorInvalidValue); CHECK(cudaGraphCreate(&g, 0), 0);
   cudaGraphNode_t n, m, twice[2]; CHECK(cudaGraphAddEmptyNode(&n, g, nullptr, 0), 0);
   twice[0] = twice[1] = n;
   CHECK(cudaGraphAddEmptyNode(&m, g, twice, 2), cudaErrorInvalidValue);
   CHECK(cudaGraphAddEmptyNode(&m, g, twice, 1), 0);
+  cudaMemAllocNodeParams memory = {}; memory.bytesize = 8 << 20; memory.poolProps.allocType = cudaMemAllocationTypePinned; memory.poolProps.location.type = cudaMemLocationTypeDevice;
+  CHECK(cudaGraphAddMemAllocNode(&m, g, twice, 2, &memory), cudaErrorInvalidValue);
+  CHECK(cudaMemGetInfo(&after, &total), 0);
+  CHECK(before == after, 1);
+  // Frees of memory of a graph.
+  cudaGraph_t left; cudaGraphExec_t exec; unsigned long long flags;
+  CHECK(cudaStreamBeginCapture(t, cudaStreamCaptureModeGlobal), 0);
+  CHECK(cudaMallocAsync(&p, 128, t), 0);
+  CHECK(cudaStreamEndCapture(t, &left), 0);
+  CHECK(cudaGraphInstantiate(&exec, left, cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUpload), 0);
+  CHECK(cudaGraphExecGetFlags(exec, &flags), 0); CHECK(flags, cudaGraphInstantiateFlagAutoFreeOnLaunch);
+  CHECK(cudaFree(p), cudaErrorInvalidValue);
+  CHECK(cudaGraphLaunch(exec, t), 0);
+  CHECK(cudaFreeAsync(p, t), 0); CHECK(cudaFreeAsync(p, t), cudaErrorInvalidValue);
+  // Graphs.
   cudaGetLastError();
   // Calls by functions of the host.
   CHECK(cudaLaunchHostFunc(t, call_cuda, nullptr), 0); CHECK(cudaStreamSynchronize(t), 0);

@@ -41,12 +41,18 @@ pub(crate) unsafe fn add(
     dependencies: Handles,
     node: Node,
 ) -> Result<(), Code> {
+    let allocated = match &node {
+        Node::Allocate(address) => Some(*address),
+        _ => None,
+    };
     // SAFETY: the caller's promise.
-    unsafe {
-        let dependencies = dependencies.read()?;
-        let added = add_node(address_of(graph), node, &dependencies)?;
-        store(handle, pointer_to(added))
+    let added = unsafe { dependencies.read() }
+        .and_then(|dependencies| add_node(address_of(graph), node, &dependencies));
+    if added.is_err() {
+        allocated.into_iter().for_each(super::memory::end_unused);
     }
+    // SAFETY: the caller's promise.
+    unsafe { store(handle, pointer_to(added?)) }
 }
 
 /// Returns the place of a node in its graph; an error for a node of another graph.
