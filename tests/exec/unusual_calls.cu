@@ -8,6 +8,8 @@ __global__ void add(int *x, int by) { x[threadIdx.x] += by; }
 __global__ void fault(int *x) { x[1 << 20] = 1; }
 static int called = -1;
 static void call_cuda(void *) { void *p; called = (int)cudaMalloc(&p, 4); }
+static cudaStream_t asked;
+static void query(void *) { called = (int)cudaStreamQuery(asked); }
 static int first(const int *x) { int v = -1; CHECK(cudaMemcpy(&v, x, 4, cudaMemcpyDeviceToHost), 0); return v; }
 int main() {
   int *x; cudaStream_t s, t;
@@ -93,6 +95,13 @@ int main() {
   // Calls by functions of the host.
   CHECK(cudaLaunchHostFunc(t, call_cuda, nullptr), 0); CHECK(cudaStreamSynchronize(t), 0);
   CHECK(called, cudaErrorNotPermitted);
+  // They take no operation that waits.
+  CHECK(cudaMemset(x, 0, 128), 0); CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), 0);
+  CHECK(cuStreamWaitValue32(s, (CUdeviceptr)flag, 2, 0), 0);
+  asked = s; CHECK(cudaLaunchHostFunc(s, query, nullptr), 0);
+  add<<<1, 32, 0, s>>>(x, 7);
+  CHECK(cuStreamWriteValue32(t, (CUdeviceptr)flag, 2, 0), 0);
+  CHECK(cudaStreamSynchronize(s), 0); CHECK(first(x), 7);
   cudaGetLastError();
   // A fault ends every later call.
   fault<<<1, 1>>>(x); CHECK(cudaDeviceSynchronize(), cudaErrorIllegalAddress);

@@ -15,7 +15,7 @@ use crate::graph::Node;
 use crate::protocol::{ALL_STREAMS, Message, Op};
 use crate::registered::exchanged;
 use crate::say::say_once;
-use crate::state::{lock, state};
+use crate::state::{lock, state, thread_state};
 
 /// A write of a word, or a wait for its value.
 #[derive(Debug, Clone, Copy)]
@@ -145,11 +145,19 @@ fn find_record(held: &Held, event: u64) -> Option<u64> {
     found.map(|(stream, _)| *stream)
 }
 
+/// Reports whether the thread runs a function of the program in the order of a stream.
+fn in_host_function() -> bool {
+    thread_state(|thread| thread.host_functions.get()) > 0
+}
+
 /// Runs an operation in its stream, or keeps it while the stream waits.
 pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
     let is_wait = matches!(&node, Node::Value(value) if value.wait.is_some());
     if !is_wait && !state().holds.load(Ordering::Relaxed) {
         return node.run(stream);
+    }
+    if in_host_function() {
+        return Err(errors::NOT_PERMITTED);
     }
     let mut waiting = held();
     if waiting.destroyed.contains(&stream) {
@@ -180,15 +188,18 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
 /// Destroys a stream; one whose operations wait ends after them.
 pub(crate) fn destroy_stream(stream: u64) -> Result<(), Code> {
     if state().holds.load(Ordering::Relaxed) {
-        progress()?;
+        // The stream ends also where an operation of another one fails.
+        let progressed = progress();
         let mut held = held();
         if held.destroyed.contains(&stream) {
             return Err(errors::INVALID_HANDLE);
         }
         if held.queues.contains_key(&stream) {
             held.destroyed.insert(stream);
-            return Ok(());
+            return progressed;
         }
+        drop(held);
+        return client::end_stream(stream).and(progressed);
     }
     client::end_stream(stream)
 }
@@ -211,19 +222,21 @@ fn take_ready() -> Result<Option<(u64, Node)>, Code> {
             }
             continue;
         };
-        let ready = !must_wait(&held, stream, first.number)
-            && match &first.node {
-                Node::Value(value) if value.wait.is_some() => value.run(stream)?,
-                Node::Wait(event) => !records(&held, *event),
-                _ => true,
-            };
-        if ready {
+        let ready = match &first.node {
+            _ if must_wait(&held, stream, first.number) => Ok(false),
+            Node::Value(value) if value.wait.is_some() => value.run(stream),
+            Node::Wait(event) => Ok(!records(&held, *event)),
+            _ => Ok(true),
+        };
+        if ready == Ok(true) {
             // Later operations stay behind this one while it runs.
             held.queues.insert(stream, queue);
             return Ok(Some((stream, first.node)));
         }
         queue.push_front(first);
         held.queues.insert(stream, queue);
+        // The operations wait also where the word cannot be read.
+        ready?;
     }
     state()
         .holds
@@ -233,6 +246,10 @@ fn take_ready() -> Result<Option<(u64, Node)>, Code> {
 
 /// Runs the operations that no longer wait.
 fn progress() -> Result<(), Code> {
+    // A function of the program may not call CUDA: an operation that it took would be lost.
+    if in_host_function() {
+        return Ok(());
+    }
     while state().holds.load(Ordering::Relaxed)
         && let Some((stream, node)) = take_ready()?
     {
@@ -251,6 +268,9 @@ const LONG: Duration = Duration::from_secs(5);
 pub(crate) fn finish(stream: u64) -> Result<(), Code> {
     let started = Instant::now();
     while state().holds.load(Ordering::Relaxed) {
+        if in_host_function() {
+            return Err(errors::NOT_PERMITTED);
+        }
         progress()?;
         let done = match stream {
             ALL_STREAMS => held().queues.is_empty(),
