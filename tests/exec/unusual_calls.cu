@@ -74,8 +74,6 @@ int main() {
   cudaGraph_t g; CHECK(cudaGraphCreate(&g, 1), cudaErrorInvalidValue); CHECK(cudaGraphCreate(&g, 0), 0);
   cudaGraphNode_t n, m, twice[2]; CHECK(cudaGraphAddEmptyNode(&n, g, nullptr, 0), 0);
   twice[0] = twice[1] = n;
-  CHECK(cudaGraphAddEmptyNode(&m, g, twice, 2), cudaErrorInvalidValue);
-  CHECK(cudaGraphAddEmptyNode(&m, g, twice, 1), 0);
   cudaMemAllocNodeParams memory = {}; memory.bytesize = 8 << 20; memory.poolProps.allocType = cudaMemAllocationTypePinned; memory.poolProps.location.type = cudaMemLocationTypeDevice;
   CHECK(cudaGraphAddMemAllocNode(&m, g, twice, 2, &memory), cudaErrorInvalidValue);
   CHECK(cudaMemGetInfo(&after, &total), 0);
@@ -91,6 +89,8 @@ int main() {
   CHECK(cudaGraphLaunch(exec, t), 0);
   CHECK(cudaFreeAsync(p, t), 0); CHECK(cudaFreeAsync(p, t), cudaErrorInvalidValue);
   // Graphs.
+  CHECK(cudaGraphAddEmptyNode(&m, g, twice, 2), cudaErrorInvalidValue);
+  CHECK(cudaGraphAddEmptyNode(&m, g, twice, 1), 0);
   cudaGetLastError();
   // Calls by functions of the host.
   CHECK(cudaLaunchHostFunc(t, call_cuda, nullptr), 0); CHECK(cudaStreamSynchronize(t), 0);
@@ -104,7 +104,12 @@ int main() {
   CHECK(cudaStreamSynchronize(s), 0); CHECK(first(x), 7);
   cudaGetLastError();
   // A fault ends every later call.
-  fault<<<1, 1>>>(x); CHECK(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+  CHECK(cudaStreamBeginCapture(t, cudaStreamCaptureModeGlobal), 0);
+  fault<<<1, 1, 0, t>>>(x);
+  CHECK(cudaStreamEndCapture(t, &left), 0); CHECK(cudaGraphInstantiate(&exec, left, 0), 0);
+  CHECK(cudaGraphLaunch(exec, t), 0); CHECK(cudaGetLastError(), 0);
+  CHECK(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+  CHECK(cudaGraphLaunch(exec, t), cudaErrorIllegalAddress);
   CHECK(cudaMemGetInfo(&before, &total), cudaErrorIllegalAddress);
   CHECK(cudaEventRecord(e, t), cudaErrorIllegalAddress);
   CHECK(cudaStreamWaitEvent(t, e, 0), cudaErrorIllegalAddress);

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use super::memory::begin_launch;
 use super::{Graph, Node, child_node, conditional, copy, is_capturing, submit, with_graph};
 use crate::client;
+use crate::connection;
 use crate::errors::{self, Code};
 use crate::state::state;
 use crate::values;
@@ -69,6 +70,20 @@ pub(crate) fn launch(handle: u64, stream: u64) -> Result<(), Code> {
     if values::is_held(stream) {
         return submit(stream, Node::Child(copy(handle)?));
     }
+    // A fault of earlier work is the result of this call, and one of its own work that of a later call.
+    client::describe_stream(stream)?;
+    match run_ordered(handle, stream) {
+        Err(code) if errors::is_sticky(code) => {
+            // The device keeps the fault and returns it to the next request.
+            connection::clear_sticky();
+            Ok(())
+        }
+        ran => ran,
+    }
+}
+
+/// Runs a graph after its last launch.
+fn run_ordered(handle: u64, stream: u64) -> Result<(), Code> {
     begin_launch(&with_graph(handle, |graph| graph.clone())?)?;
     let last = with_graph(handle, |graph| graph.last_launch)?;
     follow(last, stream)?;
