@@ -1,8 +1,9 @@
 //! Memory that graphs allocate, and its attributes.
 //!
 //! The memory of a node exists from its creation on, at one address for all launches, until the last graph that
-//! has it is destroyed or the device is reset. The attributes follow what NVIDIA's sample `graphMemoryFootprint` states of a driver: a launch takes the
-//! memory that its graph needs at a time, later launches take it again, and a trim returns what is freed.
+//! has it is destroyed or the device is reset. The attributes follow what NVIDIA's sample `graphMemoryFootprint`
+//! states of a driver: a launch takes the memory that its graph needs at a time, later launches take it again, and
+//! a trim returns what is freed.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
