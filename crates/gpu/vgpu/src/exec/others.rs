@@ -71,12 +71,12 @@ impl Numbers {
     #[must_use]
     pub fn added(&self, lane: usize) -> Option<Added> {
         let (_, at, value) = self.additions.iter().find(|(other, ..)| *other == lane)?;
-        let same = self.additions.iter().filter(|(_, other, _)| other == at);
+        let mut same = self.additions.iter().filter(|(_, other, _)| other == at);
         let sum = same
             .clone()
             .fold(0_u64, |sum, (.., value)| sum.wrapping_add(*value));
         let (rank, all) = self.turns;
-        let is_last = same.last().is_some_and(|(other, ..)| *other == lane);
+        let is_last = same.next_back().is_some_and(|(other, ..)| *other == lane);
         let rest = if is_last {
             sum.wrapping_mul(all - 1)
         } else {
