@@ -6,7 +6,7 @@ use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;
 use gpu_arithmetic::atomic::apply;
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
-use vgpu::exec::others::{Added, Numbers};
+use vgpu::exec::others::{Added, Additions};
 
 /// An atomic operation of each lane.
 #[derive(Debug, Clone, Copy)]
@@ -44,13 +44,12 @@ impl Memory<'_> {
             let values = a
                 .values
                 .map(|source| w.registers.raw_wide(source.from.nth(n)));
-            let taking = lanes(mask).filter(|_| a.dest.is_some());
-            let additions = taking.map(|lane| (lane, at[lane], values[0][lane]));
-            let numbers = self.others.numbers(a.op, a.ty, additions);
+            let each = lanes(mask).map(|lane| (lane, at[lane], values[0][lane]));
+            let additions = self.others.additions(a.op, a.ty, a.dest.is_some(), each);
             // In the order of lanes, as in the PTX executor: sums of floats depend on it.
             for lane in lanes(mask) {
                 let values = values.map(|row| row[lane]);
-                let [low, high] = self.atomic_lane(w, a, lane, at[lane], values, &numbers)?;
+                let [low, high] = self.atomic_lane(w, a, lane, at[lane], values, &additions)?;
                 for (row, word) in old.iter_mut().zip([low, high]) {
                     row[lane] = word;
                 }
@@ -81,16 +80,13 @@ impl Memory<'_> {
         lane: usize,
         at: u64,
         [b, c]: [u64; 2],
-        numbers: &Numbers,
+        additions: &Additions,
     ) -> Result<[u32; 2], String> {
         let bytes = if a.ty.bytes() == 8 { 8 } else { 4 };
         let [low, high, ..] = self.load(w, a.at.window, lane, at, bytes)?;
         let old = u64::from(high) << 32 | u64::from(low);
         let is_global = split(a.at.window, at).0 == Window::Global;
-        let Added { value: b, before } = match numbers.added(lane).filter(|_| is_global) {
-            Some(taken) => taken,
-            None => self.others.added(at, a.op, b),
-        };
+        let Added { value: b, before } = additions.added(lane, at, is_global, b);
         // Values are read from pairs of registers, whatever the type.
         let cut = if bytes == 8 { u64::MAX } else { 0xffff_ffff };
         let new = apply(a.op, a.ty, old, b & cut, c & cut);

@@ -165,10 +165,7 @@ impl Machine {
             traced: launch.trace,
             barriers_count_bytes: self.image.sm >= 90,
             has_tensor_memory: (100..120).contains(&self.image.sm),
-            others: launch.others(
-                meeting.map(|buffer| memory.address(buffer)),
-                cluster.unwrap_or([1; 3]).map(u64::from).iter().product(),
-            ),
+            others: launch.others(meeting.map(|buffer| memory.address(buffer)), cluster),
         };
         let blocks = block_numbers(launch, inputs.cluster);
         let shared =

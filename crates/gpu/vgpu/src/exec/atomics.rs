@@ -62,10 +62,9 @@ impl Cta<'_> {
         } else {
             0
         };
+        let each = lanes(mask).map(|lane| (lane, w.address(&a.at, lane), w.value(a.b, lane)));
         let others = self.context.others;
-        let taking = lanes(mask).filter(|_| a.returns());
-        let additions = taking.map(|lane| (lane, w.address(&a.at, lane), w.value(a.b, lane)));
-        let numbers = others.numbers(a.op, a.ty, additions);
+        let additions = others.additions(a.op, a.ty, a.returns(), each);
         for lane in lanes(mask) {
             let at = w.address(&a.at, lane);
             // Vectors exist in global memory only.
@@ -101,12 +100,8 @@ impl Cta<'_> {
                 continue;
             }
             let (b, c) = (w.value(a.b, lane), w.value(a.c, lane));
-            let taken = numbers.added(lane);
-            let taken = taken.filter(|_| matches!(place, CheckedLocation::Global(_)));
-            let Added { value: b, before } = match taken {
-                Some(taken) => taken,
-                None => others.added(at, a.op, b),
-            };
+            let is_global = matches!(place, CheckedLocation::Global(_));
+            let Added { value: b, before } = additions.added(lane, at, is_global, b);
             // The coin is drawn once, because the update may be retried.
             let coins = &mut w.regs.coins;
             let toss = coins.is_active().then(|| coins.draw().of_lane(lane));

@@ -391,16 +391,13 @@ pub fn launch(
     };
     // Shadow memory is not cleared between launches: this number tells their accesses apart.
     memory.launches += 1;
-    let cluster = module
-        .cluster_of(launch)
-        .map_or([1; 3], |shape| shape.map(u64::from));
     let address = workspace.map_or(0, |buffer| memory.address(buffer));
     let work = Work {
         program,
         arch,
         launch,
         workspace: address,
-        others: launch.others(workspace.map(|_| address), cluster.iter().product()),
+        others: launch.others(workspace.map(|_| address), module.cluster_of(launch)),
         params,
         globals,
     };

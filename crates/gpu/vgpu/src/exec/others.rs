@@ -25,53 +25,53 @@ pub struct Added {
     pub before: u64,
 }
 
-/// Additions of the lanes of an instruction that takes numbers from counters in global memory.
+/// Atomic operations of the lanes of an instruction, with the effect of the other blocks on them.
 #[derive(Debug, Clone, Default)]
-pub struct Numbers {
+pub struct Additions {
+    barrier: Option<u64>,
     turns: (u64, u64),
-    /// Lane, address and value of each.
-    additions: Vec<(usize, u64, u64)>,
+    /// Lane, address and value of each, if the instruction takes numbers from counters.
+    taking: Vec<(usize, u64, u64)>,
 }
 
 impl Others {
-    /// Returns the additions of an instruction that takes numbers: one with a result, while a block
-    /// runs alone in its turn. `additions` are lane, address and value of each.
-    pub fn numbers(
+    /// Prepares the operations of an instruction. One that returns the old numbers takes them, while a
+    /// block runs alone in its turn. `lanes` are lane, address and value of each.
+    pub fn additions(
         &self,
         op: AtomOp,
         ty: AtomType,
-        additions: impl Iterator<Item = (usize, u64, u64)>,
-    ) -> Numbers {
+        returns: bool,
+        lanes: impl Iterator<Item = (usize, u64, u64)>,
+    ) -> Additions {
         let whole = [AtomType::U32, AtomType::S32, AtomType::U64, AtomType::S64].contains(&ty);
-        match self.turns {
-            Some(turns) if op == AtomOp::Add && whole => Numbers {
-                turns,
-                additions: additions.collect(),
-            },
-            _ => Numbers::default(),
+        if op != AtomOp::Add {
+            return Additions::default();
         }
-    }
-
-    /// Returns the number that an atomic operation of a lane on `value` at an address adds.
-    #[must_use]
-    pub fn added(&self, at: u64, op: AtomOp, value: u64) -> Added {
-        let arrives = op == AtomOp::Add && self.barrier == Some(at);
-        Added {
-            value: if arrives { ALL_ARRIVED } else { value },
-            before: 0,
+        let turns = self.turns.filter(|_| whole && returns);
+        Additions {
+            barrier: self.barrier,
+            turns: turns.unwrap_or_default(),
+            taking: turns.map_or_else(Vec::new, |_| lanes.collect()),
         }
     }
 }
 
-impl Numbers {
-    /// Returns the number that a lane adds, if the instruction takes numbers.
+impl Additions {
+    /// Returns the number that a lane uses for its value; counters are in global memory.
     ///
     /// Compilers combine the additions of a warp to one, so that its lanes take their numbers
     /// together: the last of them adds for the other blocks.
     #[must_use]
-    pub fn added(&self, lane: usize) -> Option<Added> {
-        let (_, at, value) = self.additions.iter().find(|(other, ..)| *other == lane)?;
-        let mut same = self.additions.iter().filter(|(_, other, _)| other == at);
+    pub fn added(&self, lane: usize, at: u64, is_global: bool, value: u64) -> Added {
+        let alone = |value| Added { value, before: 0 };
+        if self.barrier == Some(at) {
+            return alone(ALL_ARRIVED);
+        }
+        if !is_global || !self.taking.iter().any(|(other, ..)| *other == lane) {
+            return alone(value);
+        }
+        let mut same = self.taking.iter().filter(|(_, other, _)| *other == at);
         let sum = same
             .clone()
             .fold(0_u64, |sum, (.., value)| sum.wrapping_add(*value));
@@ -82,26 +82,56 @@ impl Numbers {
         } else {
             0
         };
-        Some(Added {
+        Added {
             value: value.wrapping_add(rest),
             before: sum.wrapping_mul(rank),
-        })
+        }
     }
 }
 
 impl Launch {
-    /// Returns the effect of the other blocks on a block, or a cluster of `each` blocks, that runs
-    /// alone; `workspace` is the address of the workspace of a cooperative launch.
+    /// Returns the effect of the other blocks on a block, or a cluster of that shape, that runs alone;
+    /// `workspace` is the address of the workspace of a cooperative launch.
     #[must_use]
-    pub fn others(&self, workspace: Option<u64>, each: u64) -> Others {
+    pub fn others(&self, workspace: Option<u64>, cluster: Option<[u32; 3]>) -> Others {
         let blocks: u64 = self.grid.iter().map(|extent| u64::from(*extent)).product();
         let alone = matches!(&self.blocks, BlockSet::List(list) if list.len() == 1) && blocks > 1;
         if !alone {
             return Others::default();
         }
+        let each: u32 = cluster.map_or(1, |shape| shape.iter().product());
         Others {
             barrier: workspace.map(|address| address + 4),
-            turns: self.turn.map(|rank| (rank, blocks / each.max(1))),
+            turns: self
+                .turn
+                .map(|rank| (rank, blocks / u64::from(each.max(1)))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_taken_in_turn_and_an_arrival_is_that_of_all() {
+        let mut launch = Launch::new("k", [8, 1, 1], [32, 1, 1], Vec::new());
+        launch.blocks = BlockSet::List(vec![3]);
+        launch.turn = Some(1);
+        let others = launch.others(Some(96), Some([2, 1, 1]));
+        let lanes = [(0, 100, 1), (1, 100, 1), (2, 200, 5)];
+        let add = others.additions(AtomOp::Add, AtomType::U32, true, lanes.into_iter());
+        let added = |lane, at, value| {
+            let added = add.added(lane, at, true, value);
+            (added.value, added.before)
+        };
+        // Its address is that of the grid's word.
+        assert_eq!(added(0, 100, 1), (ALL_ARRIVED, 0));
+        // The fourth part of the clusters is before, and the rest after.
+        assert_eq!(added(2, 200, 5), (20, 5));
+        // Shared memory has no other takers.
+        assert_eq!(add.added(2, 200, false, 5).value, 5);
+        let plain = others.additions(AtomOp::Add, AtomType::U32, false, lanes.into_iter());
+        assert_eq!(plain.added(2, 200, true, 5).value, 5);
     }
 }
