@@ -53,7 +53,7 @@ unsafe fn write(to: *mut c_void, map: &TensorMap) -> Result<(), Code> {
     Ok(())
 }
 
-/// What maps of both kinds have: the arguments of their functions.
+/// Arguments that the functions of both kinds of maps share.
 struct Given {
     element: c_uint,
     rank: usize,

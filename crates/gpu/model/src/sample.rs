@@ -338,8 +338,11 @@ fn representative(
         idle: 0.0,
     };
     let slice = module.control_dependence(&template.entry)?;
+    if blocks < 2 {
+        return Ok((middle, equal(false), None));
+    }
     // A block that runs alone does not take the path that it takes among others.
-    if slice.depends_on_other_blocks() && blocks > 1 {
+    if slice.depends_on_other_blocks() {
         if let Some((turn, imbalance)) = find_share(module, memory, arch, template, middle, state)?
         {
             return Ok((middle, imbalance, Some(turn)));
@@ -348,7 +351,7 @@ fn representative(
             return Ok((middle, equal(true), None));
         }
     }
-    if !slice.depends_on_block() || blocks < 2 {
+    if !slice.depends_on_block() {
         return Ok((middle, equal(false), None));
     }
     let follow = Follow {
@@ -368,8 +371,8 @@ fn representative(
     }
     let all = paths.len() as f64;
     paths.retain(|(_, work)| idle.is_none_or(|idle| *work > idle));
-    let found = nearest_to_mean(&paths, all, middle).unwrap_or((middle, equal(true)));
-    Ok((found.0, found.1, None))
+    let (block, imbalance) = nearest_to_mean(&paths, all, middle).unwrap_or((middle, equal(true)));
+    Ok((block, imbalance, None))
 }
 
 /// Execution of the control flow of some blocks.

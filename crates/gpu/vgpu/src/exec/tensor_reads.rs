@@ -15,7 +15,7 @@ struct Group {
     waits: Vec<(usize, u32)>,
 }
 
-/// What the products and copies of one thread read.
+/// Reads of the products and copies of one thread.
 #[derive(Debug)]
 struct Reads {
     thread: usize,
@@ -40,16 +40,16 @@ impl TensorReads {
 
     /// Records that an instruction of a thread reads words of shared memory, four from each of `firsts` on.
     pub(super) fn mark(&mut self, thread: usize, pc: u32, firsts: &BTreeSet<usize>) {
-        if self.of_thread(thread).is_none() {
+        let known = self.0.iter().position(|reads| reads.thread == thread);
+        let place = known.unwrap_or(self.0.len());
+        if known.is_none() {
             self.0.push(Reads {
                 thread,
                 groups: Vec::new(),
                 marks: Vec::new(),
             });
         }
-        let Some(reads) = self.of_thread(thread) else {
-            return;
-        };
+        let reads = &mut self.0[place];
         match reads.groups.last_mut() {
             Some(group) if group.committed.is_none() => group.pc = pc,
             _ => reads.groups.push(Group {
