@@ -18,7 +18,7 @@ const ATTRIBUTE_COOPERATIVE: u32 = 2;
 const ATTRIBUTE_CLUSTER: u32 = 4;
 const ATTRIBUTE_PROGRAMMATIC_EVENT: u32 = 7;
 const ATTRIBUTE_COMPLETION_EVENT: u32 = 12;
-/// Numbers of attributes without an effect here.
+/// Numbers of attributes without an effect here. That of a cooperative launch has one where its value is not 0.
 const OTHER_ATTRIBUTES: [std::ops::RangeInclusive<u32>; 4] = [0..=3, 5..=6, 8..=11, 13..=16];
 
 /// Events that a launch records.
@@ -77,7 +77,6 @@ pub(crate) unsafe fn read_attributes(
                 events.at_begin.push(event);
             }
             number if OTHER_ATTRIBUTES.iter().any(|known| known.contains(&number)) => {}
-            ATTRIBUTE_COOPERATIVE => {}
             _ => return Err(errors::INVALID_VALUE),
         }
     }
