@@ -122,8 +122,10 @@ impl Conditional {
 
     /// Assigns the values that conditions of the bodies have at the beginning of a launch.
     pub(super) fn assign_initial(&self, stream: u64) -> Result<(), Code> {
-        let mut bodies = self.bodies.iter();
-        bodies.try_for_each(|body| assign_initial(*body, stream))
+        self.bodies.iter().try_for_each(|body| {
+            let body = with_graph(*body, |graph| graph.clone())?;
+            assign_initial(&body, stream)
+        })
     }
 }
 
@@ -158,16 +160,13 @@ impl Condition {
 }
 
 /// Assigns the values that the conditions of a graph and of the bodies in it have at the beginning of a launch.
-pub(super) fn assign_initial(graph: u64, stream: u64) -> Result<(), Code> {
-    let (conditions, nodes) = with_graph(graph, |graph| {
-        (graph.conditions.clone(), graph.nodes.clone())
-    })?;
-    for condition in conditions {
+pub(super) fn assign_initial(graph: &Graph, stream: u64) -> Result<(), Code> {
+    for condition in &graph.conditions {
         if let Some(value) = condition.initial {
             condition.assign(value, stream)?;
         }
     }
-    nodes.iter().try_for_each(|node| match node {
+    graph.nodes.iter().try_for_each(|node| match node {
         super::Node::Conditional(conditional) => conditional.assign_initial(stream),
         _ => Ok(()),
     })

@@ -84,13 +84,13 @@ pub(crate) fn launch(handle: u64, stream: u64) -> Result<(), Code> {
 
 /// Runs a graph after its last launch.
 fn run_ordered(handle: u64, stream: u64) -> Result<(), Code> {
-    begin_launch(&with_graph(handle, |graph| graph.clone())?)?;
-    let last = with_graph(handle, |graph| graph.last_launch)?;
-    follow(last, stream)?;
-    conditional::assign_initial(handle, stream)?;
     // The copy runs without the lock, because functions of the program may use graphs.
-    with_graph(handle, |graph| graph.clone())?.run(stream)?;
-    let last = note_launch(last, stream)?;
+    let graph = with_graph(handle, |graph| graph.clone())?;
+    begin_launch(&graph)?;
+    follow(graph.last_launch, stream)?;
+    conditional::assign_initial(&graph, stream)?;
+    graph.run(stream)?;
+    let last = note_launch(graph.last_launch, stream)?;
     with_graph(handle, |graph| graph.last_launch = Some(last))
 }
 
