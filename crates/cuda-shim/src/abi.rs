@@ -91,6 +91,23 @@ pub(crate) extern "C" fn __tuner_mean_own_stream() {
     thread_state(|thread| thread.next_means_own.set(true));
 }
 
+/// Reports whether the call that runs means the stream of the thread by the default stream.
+pub(crate) fn means_own_stream() -> bool {
+    thread_state(|thread| thread.means_own.get())
+}
+
+/// Flag of `cuGetProcAddress` and `cudaGetDriverEntryPoint`: functions of the default stream of a thread are preferred.
+pub(crate) const PER_THREAD: u64 = 2;
+
+/// Returns the flags that a search for a function means: a program that is compiled so means the functions of the
+/// stream of the thread where it states none.
+pub(crate) fn meant_flags(stated: u64) -> u64 {
+    match stated {
+        0 if means_own_stream() => PER_THREAD,
+        stated => stated,
+    }
+}
+
 /// Runs the body of an exported function.
 pub(crate) fn enter(body: impl FnOnce() -> Result<(), Code>) -> Result<(), Code> {
     let before = thread_state(|thread| {

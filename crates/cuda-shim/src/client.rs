@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::abi::means_own_stream;
 use crate::connection::{call, clear_sticky, flush_printed, send};
 use crate::errors::{self, Code};
 use crate::memory;
@@ -47,7 +48,7 @@ const OWN_HANDLE: u64 = 2;
 /// calls of programs that are compiled so.
 pub(crate) fn resolve_stream(handle: u64) -> u64 {
     match handle {
-        0 if thread_state(|thread| thread.means_own.get()) => own_stream(),
+        0 if means_own_stream() => own_stream(),
         OWN_HANDLE => own_stream(),
         other => other,
     }

@@ -2,11 +2,10 @@
 
 use std::ffi::{CString, c_char, c_int, c_void};
 
-use crate::abi::{driver, store, text};
+use crate::abi::{PER_THREAD, driver, meant_flags, store, text};
 use crate::connection::report_missing;
 use crate::errors::{self, Code};
 use crate::properties::DRIVER_VERSION;
-use crate::state::thread_state;
 use crate::system::find_symbol;
 
 /// Functions with the versions of CUDA that brought their variants (`cudaTypedefs.h` of CUDA 13.0): the plain
@@ -24,9 +23,6 @@ fn versions(name: &str) -> Option<Vec<c_int>> {
 
 /// Version of CUDA since which `cuGraphInstantiate` is `cuGraphInstantiateWithFlags`.
 const INSTANTIATE_WITH_FLAGS: c_int = 12_000;
-
-/// Flag: functions of the default stream of a thread are preferred.
-const PER_THREAD: u64 = 2;
 
 /// The name of the variant that a version of CUDA means; `None` before the first.
 fn variant(name: &str, version: c_int) -> Option<String> {
@@ -74,11 +70,7 @@ unsafe fn get(
     let name = unsafe { text(symbol)? };
     // SAFETY: the caller's promise.
     unsafe { store(function, std::ptr::null_mut())? };
-    // A program that is compiled so means these functions where it states none.
-    let flags = match flags {
-        0 if thread_state(|thread| thread.means_own.get()) => PER_THREAD,
-        stated => stated,
-    };
+    let flags = meant_flags(flags);
     if version > DRIVER_VERSION || flags > PER_THREAD {
         return Err(errors::INVALID_VALUE);
     }

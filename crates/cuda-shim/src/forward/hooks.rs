@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use super::call::Call;
 use super::launch::{around, offer, offer_bytes, offer_file};
 use super::real;
+use crate::abi::PER_THREAD;
 use crate::driver::launches::{Arguments, LaunchConfig};
 use crate::errors::{self, Code};
 use crate::kernels::Dim3;
@@ -12,8 +13,6 @@ use crate::protocol::COOPERATIVE;
 
 /// `CU_JIT_INPUT_PTX`.
 const INPUT_PTX: c_uint = 1;
-/// Flag of `cuGetProcAddress`: functions of the default stream of a thread are preferred.
-const PER_THREAD: u64 = 2;
 
 type Pointers = *mut *mut c_void;
 

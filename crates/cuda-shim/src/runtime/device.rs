@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::abi::{runtime, store, store_text, text};
+use crate::abi::{meant_flags, runtime, store, store_text, text};
 use crate::client;
 use crate::connection::{device, is_open, last_error};
 use crate::errors::{self, Code};
@@ -213,13 +213,6 @@ unsafe fn find_driver_function(
     flags: u64,
     status: *mut c_int,
 ) -> Result<(), Code> {
-    /// `cudaEnablePerThreadDefaultStream`.
-    const PER_THREAD: u64 = 2;
-    // A program that is compiled so means these functions where it states none.
-    let flags = match flags {
-        0 if crate::state::thread_state(|thread| thread.means_own.get()) => PER_THREAD,
-        stated => stated,
-    };
     let found = crate::system::find_symbol(c"libcuda.so.1", c"cuGetProcAddress_v2");
     if found.is_null() {
         return Err(errors::NOT_SUPPORTED);
@@ -228,7 +221,7 @@ unsafe fn find_driver_function(
     // promise.
     let code = unsafe {
         let get = std::mem::transmute::<*mut c_void, GetProcAddress>(found);
-        get(symbol, function, version, flags, status)
+        get(symbol, function, version, meant_flags(flags), status)
     };
     match code {
         errors::SUCCESS => Ok(()),
