@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::errors::{self, Code};
+use crate::graph::in_host_function;
 use crate::protocol::{
     CAPTURE_VARIABLE, Fields, FrameHeader, Message, Op, SMALL_BULK_BYTES, SOCKET_VARIABLE,
     reply_code, write_frame, write_head,
 };
 use crate::say::say_once;
-use crate::state::{lock as lock_part, state, thread_state};
+use crate::state::{lock as lock_part, state};
 use crate::system;
 
 /// End of the numbers of `CUdevice_attribute` and `cudaDeviceAttr`.
@@ -196,7 +197,7 @@ pub(crate) fn receive(op: Op, head: &Message, sink: Sink<'_>) -> Result<Reply, C
 }
 
 fn exchange(op: Op, head: &Message, bulk: &[u8], sink: Option<Sink<'_>>) -> Result<Reply, Code> {
-    if thread_state(|thread| thread.host_functions.get()) > 0 {
+    if in_host_function() {
         return Err(errors::NOT_PERMITTED);
     }
     let mut guard = lock(connection()?)?;

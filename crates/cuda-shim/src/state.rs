@@ -86,8 +86,8 @@ pub(crate) struct OwnStream {
 pub(crate) struct ThreadState {
     /// Mode of captures (`cudaStreamCaptureMode`), which programs exchange.
     pub(crate) capture_mode: Cell<u32>,
-    /// Functions of the program that run in the order of a stream on this thread.
-    pub(crate) host_functions: Cell<u32>,
+    /// The thread runs a function of the program in the order of a stream.
+    pub(crate) in_host_function: Cell<bool>,
     /// The next call means the stream of the thread by the default stream.
     pub(crate) next_means_own: Cell<bool>,
     /// The same of the call that runs.
@@ -127,7 +127,7 @@ static OWN: State = State {
 thread_local! {
     static THREAD: ThreadState = const { ThreadState {
         capture_mode: Cell::new(0),
-        host_functions: Cell::new(0),
+        in_host_function: Cell::new(false),
         next_means_own: Cell::new(false),
         means_own: Cell::new(false),
         own_stream: Cell::new(OwnStream { handle: 0, resets: 0 }),

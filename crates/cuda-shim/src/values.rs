@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use crate::client::{self, describe_stream};
 use crate::connection::call;
 use crate::errors::{self, Code};
-use crate::graph::Node;
+use crate::graph::{Node, in_host_function};
 use crate::protocol::{ALL_STREAMS, Message, Op};
 use crate::registered::exchanged;
 use crate::say::say_once;
-use crate::state::{lock, state, thread_state};
+use crate::state::{lock, state};
 
 /// A write of a word, or a wait for its value.
 #[derive(Debug, Clone, Copy)]
@@ -143,11 +143,6 @@ fn find_record(held: &Held, event: u64) -> Option<u64> {
     let mut streams = held.queues.iter();
     let found = streams.find(|(_, queue)| queue.iter().any(is_it));
     found.map(|(stream, _)| *stream)
-}
-
-/// Reports whether the thread runs a function of the program in the order of a stream.
-fn in_host_function() -> bool {
-    thread_state(|thread| thread.host_functions.get()) > 0
 }
 
 /// Runs an operation in its stream, or keeps it while the stream waits.

@@ -17,15 +17,14 @@ pub(crate) struct HostCall {
 impl HostCall {
     /// Calls the function, which may not call CUDA.
     pub(crate) fn run(&self) {
-        let count = |by: i32| {
-            thread_state(|thread| {
-                let running = thread.host_functions.get();
-                thread.host_functions.set(running.wrapping_add_signed(by));
-            });
-        };
-        count(1);
+        let before = thread_state(|thread| thread.in_host_function.replace(true));
         // SAFETY: the program gave the function with this argument for this call.
         unsafe { (self.function)(pointer_to(self.argument)) };
-        count(-1);
+        thread_state(|thread| thread.in_host_function.set(before));
     }
+}
+
+/// Reports whether the thread runs a function of the program in the order of a stream.
+pub(crate) fn in_host_function() -> bool {
+    thread_state(|thread| thread.in_host_function.get())
 }
