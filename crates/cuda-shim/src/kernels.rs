@@ -45,15 +45,24 @@ impl Image {
         if let Some(known) = self.module.get() {
             return *known;
         }
-        let _one = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.module.get() {
-            Some(known) => *known,
-            None => match load_module(self.bytes) {
-                Err(code) if !stays(code) => Err(code),
-                loaded => *self.module.get_or_init(|| loaded),
-            },
-        }
+        let _one = lock(&LOADING);
+        keep(&self.module, || load_module(self.bytes)).copied()
     }
+}
+
+/// Returns what was found once, or finds it now and keeps it. An error that may end is not kept.
+fn keep<T>(
+    kept: &OnceLock<Result<T, Code>>,
+    find: impl FnOnce() -> Result<T, Code>,
+) -> Result<&T, Code> {
+    let found = match kept.get() {
+        Some(found) => found,
+        None => match find() {
+            Err(code) if !stays(code) => return Err(code),
+            found => kept.get_or_init(|| found),
+        },
+    };
+    found.as_ref().map_err(|code| *code)
 }
 
 /// Reports whether an error is one of the code: a fault ends with a reset, and a function of the host with its return.
@@ -122,15 +131,9 @@ impl Kernel {
 
     /// The kernel on the device.
     pub(crate) fn info(&self) -> Result<&FunctionInfo, Code> {
-        let find = || get_function(self.image.module()?, &self.name);
-        let found = match self.info.get() {
-            Some(known) => known,
-            None => match find() {
-                Err(code) if !stays(code) => return Err(code),
-                found => self.info.get_or_init(|| found),
-            },
-        };
-        found.as_ref().map_err(|code| *code)
+        keep(&self.info, || {
+            get_function(self.image.module()?, &self.name)
+        })
     }
 }
 
