@@ -309,11 +309,8 @@ pub(crate) fn destroy(handle: u64) -> Result<(), Code> {
         // A body that the program has destroyed is gone already.
         let _ = destroy(*nested);
     }
-    for node in &graph.nodes {
-        if let Node::Allocate(address) = node {
-            memory::end_unused(*address);
-        }
-    }
+    let allocated = graph.nodes.iter().filter_map(Node::allocated);
+    allocated.for_each(memory::end_unused);
     user_objects::release_all(&graph.objects);
     graph.last_launch.into_iter().for_each(run::LastLaunch::end);
     Ok(())
@@ -321,7 +318,7 @@ pub(crate) fn destroy(handle: u64) -> Result<(), Code> {
 
 /// Reports whether a graph has a node that allocates the memory at an address.
 fn is_allocated_by_graph(address: u64) -> bool {
-    let is_it = |node: &Node| matches!(node, Node::Allocate(other) if *other == address);
+    let is_it = |node: &Node| node.allocated() == Some(address);
     let graphs = lock(&state().graphs);
     graphs.values().any(|graph| graph.nodes.iter().any(is_it))
 }

@@ -41,10 +41,7 @@ pub(crate) unsafe fn add(
     dependencies: Handles,
     node: Node,
 ) -> Result<(), Code> {
-    let allocated = match &node {
-        Node::Allocate(address) => Some(*address),
-        _ => None,
-    };
+    let allocated = node.allocated();
     // SAFETY: the caller's promise.
     let added = unsafe { dependencies.read() }
         .and_then(|dependencies| add_node(address_of(graph), node, &dependencies));

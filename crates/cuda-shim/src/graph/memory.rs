@@ -43,10 +43,7 @@ impl AllocationNode {
 impl AllocationNode {
     /// The parameters of a node.
     pub(crate) fn of_node(node: u64) -> Result<AllocationNode, Code> {
-        let address = with_node(node, |node| match node {
-            Node::Allocate(address) => Ok(*address),
-            _ => Err(errors::INVALID_VALUE),
-        })??;
+        let address = with_node(node, |node| node.allocated())?.ok_or(errors::INVALID_VALUE)?;
         let bytes = with_state(|state| state.sizes.get(&address).copied());
         Ok(AllocationNode {
             // Type of the allocation: pinned; location: a device.
@@ -56,6 +53,16 @@ impl AllocationNode {
             bytes: bytes.unwrap_or(0) as usize,
             pointer: pointer_to(address),
         })
+    }
+}
+
+impl Node {
+    /// Returns the memory that the node allocates.
+    pub(super) fn allocated(&self) -> Option<u64> {
+        match self {
+            Node::Allocate(address) => Some(*address),
+            _ => None,
+        }
     }
 }
 
@@ -111,6 +118,11 @@ pub(crate) fn owns(address: u64) -> bool {
     with_state(|state| state.sizes.contains_key(&address))
 }
 
+/// Reports whether a launch allocated the memory and nothing freed it yet.
+fn is_in_use(address: u64) -> bool {
+    with_state(|state| state.live.contains_key(&address))
+}
+
 /// Allocates memory for the launches of a graph.
 pub(crate) fn allocate_for_graph(bytes: u64) -> Result<u64, Code> {
     let address = crate::memory::allocate(bytes, kind::DEVICE)?;
@@ -146,9 +158,8 @@ pub(super) fn end_use(address: u64) {
 /// # Errors
 /// Memory that is not in use: no launch has allocated it, or it is freed.
 pub(crate) fn free(address: u64) -> Result<(), Code> {
-    let in_use = with_state(|state| state.live.contains_key(&address));
     // The launch that allocates it may be among the operations that wait.
-    if !in_use && !state().holds.load(Ordering::Relaxed) {
+    if !is_in_use(address) && !state().holds.load(Ordering::Relaxed) {
         return Err(errors::INVALID_VALUE);
     }
     end_use(address);
@@ -157,8 +168,7 @@ pub(crate) fn free(address: u64) -> Result<(), Code> {
 
 /// Frees memory of graphs that are all destroyed, unless a launch left it in use.
 pub(super) fn end_unused(address: u64) {
-    let in_use = with_state(|state| state.live.contains_key(&address));
-    if !in_use && owns(address) && !super::is_allocated_by_graph(address) {
+    if !is_in_use(address) && owns(address) && !super::is_allocated_by_graph(address) {
         with_state(|state| state.sizes.remove(&address));
         // The device may have lost its memory to a fault.
         let _ = crate::memory::end_in_order(address, NO_STREAM);
@@ -202,16 +212,11 @@ pub(super) fn check_free(graph: u64, address: u64) -> Result<(), Code> {
 
 /// Refuses a launch while memory of the one before is in use, or frees it.
 pub(super) fn begin_launch(graph: &Graph) -> Result<(), Code> {
-    let addresses = graph.nodes.iter().filter_map(|node| match node {
-        Node::Allocate(address) => Some(*address),
-        _ => None,
-    });
-    for address in addresses {
-        let in_use = with_state(|state| state.live.contains_key(&address));
-        match (in_use, graph.flags & FREE_ON_LAUNCH != 0) {
-            (true, true) => end_use(address),
-            (true, false) => return Err(errors::INVALID_VALUE),
-            (false, _) => {}
+    let addresses = graph.nodes.iter().filter_map(Node::allocated);
+    for address in addresses.filter(|address| is_in_use(*address)) {
+        match graph.flags & FREE_ON_LAUNCH != 0 {
+            true => end_use(address),
+            false => return Err(errors::INVALID_VALUE),
         }
     }
     Ok(())

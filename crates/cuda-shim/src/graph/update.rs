@@ -86,7 +86,7 @@ fn assign(executable: u64, graph: u64) -> Result<(), Code> {
         match new.nested() {
             [] => {
                 with_graph(executable, |graph| replace_at(graph, place, new))?;
-                if let Node::Allocate(address) = old {
+                if let Some(address) = old.allocated() {
                     super::memory::end_unused(address);
                 }
             }
