@@ -28,6 +28,12 @@ both! {
         unsafe { store(graph, pointer_to(graph::keep(Graph::default()))) }
     }
 
+    /// Copies a graph.
+    fn cuGraphClone | cudaGraphClone(clone: *mut *mut c_void, graph: *mut c_void) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(clone, pointer_to(graph::clone_graph(address_of(graph))?)) }
+    }
+
     /// Destroys a graph.
     fn cuGraphDestroy | cudaGraphDestroy(graph: *mut c_void) { graph::destroy(address_of(graph)) }
 

@@ -79,12 +79,6 @@ unsafe fn instantiate(
 }
 
 in_context! {
-    /// Copies a graph.
-    fn cuGraphClone(clone: *mut *mut c_void, graph: *mut c_void) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(clone, pointer_to(graph::clone_graph(address_of(graph))?)) }
-    }
-
     /// Makes an executable copy of a graph.
     fn cuGraphInstantiate_v2(
         executable: *mut *mut c_void,

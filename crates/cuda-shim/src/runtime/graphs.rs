@@ -26,12 +26,6 @@ impl KernelNode {
 }
 
 runtime! {
-    /// Copies a graph.
-    fn cudaGraphClone(clone: *mut *mut c_void, graph: *mut c_void) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(clone, pointer_to(graph::clone_graph(address_of(graph))?)) }
-    }
-
     /// Makes an executable copy of a graph.
     fn cudaGraphInstantiate(executable: *mut *mut c_void, graph: *mut c_void, flags: u64) {
         // SAFETY: the program passes where the handle goes.
