@@ -258,13 +258,12 @@ pub(crate) fn submit_fill(fill: Fill) -> Result<(), Code> {
 fn submit_transfer(stream: u64, node: impl FnOnce(u64, bool) -> (Node, bool)) -> Result<(), Code> {
     let waits = stream == AWAITED;
     let stream = if waits {
-        client::resolve_stream(0)
+        let meant = client::resolve_stream(0);
+        refuse_in_capture(meant)?;
+        meant
     } else {
         stream
     };
-    if waits {
-        capture::refuse_captured(stream)?;
-    }
     let runs = !is_capturing(stream);
     let (node, awaited) = node(stream, waits);
     submit(stream, node)?;

@@ -202,14 +202,6 @@ pub(crate) fn refuse_in_capture(stream: u64) -> Result<(), Code> {
     }
 }
 
-/// Refuses a call that waits for its operation in a capturing stream, whose capture it ends.
-pub(super) fn refuse_captured(stream: u64) -> Result<(), Code> {
-    match is_capturing(stream) {
-        true => refuse_in_capture(stream),
-        false => Ok(()),
-    }
-}
-
 /// Refuses an operation of the legacy default stream while a stream that it waits for is captured.
 pub(super) fn refuse_implicit(stream: u64) -> Result<(), Code> {
     if state().capturing.load(Ordering::Acquire) == 0 || !matches!(stream, 0 | 1) {
