@@ -61,12 +61,12 @@ fn own_stream() -> u64 {
     if own.handle != 0 && own.resets == resets {
         return own.handle;
     }
-    // After a fault there is none; all calls fail then.
-    let handle = create_stream(0, 0).unwrap_or(OWN_HANDLE);
-    if handle != OWN_HANDLE {
-        let own = OwnStream { handle, resets };
-        thread_state(|thread| thread.own_stream.set(own));
-    }
+    let Ok(handle) = create_stream(0, 0) else {
+        // After a fault there is none; all calls fail then.
+        return OWN_HANDLE;
+    };
+    let own = OwnStream { handle, resets };
+    thread_state(|thread| thread.own_stream.set(own));
     handle
 }
 
