@@ -84,7 +84,6 @@ impl Device {
     }
 
     fn create_texture(&mut self, resource: Resource, sampling: Sampling) -> Result<u64, Code> {
-        self.check()?;
         let image = match resource {
             Resource::Array(handle) => self.array_image(handle)?,
             Resource::Memory(memory) => {
@@ -126,7 +125,6 @@ impl Device {
 
     fn create_surface(&mut self, handle: u64) -> Result<u64, Code> {
         const SURFACE: u32 = 2;
-        self.check()?;
         if self.array(handle)?.flags & SURFACE == 0 {
             // The array lacks cudaArraySurfaceLoadStore.
             return Err(errors::INVALID_VALUE);

@@ -123,9 +123,6 @@ impl Device {
         fields: &mut Fields<'_>,
         head: &mut Message,
     ) -> io::Result<Result<(), Code>> {
-        if let Err(code) = self.check() {
-            return Ok(Err(code));
-        }
         let first = fields.u64()?;
         let stored = |head: &mut Message, found: Result<u64, Code>| {
             found.map(|value| {

@@ -74,7 +74,6 @@ impl Device {
         kind: u32,
         pool: u64,
     ) -> Result<(u64, String), Code> {
-        self.check()?;
         let pool = self.pools.resolve(pool, kind)?;
         if pool.is_some_and(|pool| !self.pools.has_room(pool, bytes)) {
             return Err(errors::OUT_OF_MEMORY);
@@ -174,7 +173,6 @@ impl Device {
 
     /// Frees an allocation. As on a GPU, this waits for the device, but for memory of a pool.
     pub(crate) fn free(&mut self, address: u64) -> Result<(), Code> {
-        self.check()?;
         if self.freeable(address)?.pool.is_none() {
             self.streams.synchronize(cuda_shim::protocol::ALL_STREAMS);
         }
@@ -255,7 +253,6 @@ impl Device {
         shape: Shape,
         data: &[u8],
     ) -> Result<(), Code> {
-        self.check()?;
         self.check_stream(stream)?;
         let place = self.resolve(address, span(shape)?)?;
         let shared = self.is_shared(address);
@@ -291,7 +288,6 @@ impl Device {
         address: u64,
         shape: Shape,
     ) -> Result<Vec<u8>, Code> {
-        self.check()?;
         self.check_stream(stream)?;
         let place = self.resolve(address, span(shape)?)?;
         if self.is_shared(address) {
@@ -326,7 +322,6 @@ impl Device {
         source: u64,
         shape: Shape,
     ) -> Result<(), Code> {
-        self.check()?;
         self.check_stream(stream)?;
         let to = self.resolve(destination, span(destination_shape)?)?;
         let from = self.resolve(source, span(shape)?)?;
@@ -366,7 +361,6 @@ impl Device {
         element: &[u8],
         shape: Shape,
     ) -> Result<(), Code> {
-        self.check()?;
         self.check_stream(stream)?;
         let place = self.resolve(address, span(shape)?)?;
         let shared = self.is_shared(address);
@@ -395,7 +389,6 @@ impl Device {
         name: &str,
         access: Access,
     ) -> Result<(), Code> {
-        self.check()?;
         self.check_stream(stream)?;
         let bytes = access.bytes.end - access.bytes.start;
         self.resolve(access.bytes.start, bytes)?;

@@ -216,7 +216,6 @@ impl Pools {
 impl Device {
     /// Frees memory of the device after the work of a stream, without a wait.
     pub(crate) fn free_in_order(&mut self, address: u64, stream: u64) -> Result<(), Code> {
-        self.check()?;
         let found = self.freeable(address)?;
         if stream != NO_STREAM {
             self.check_stream(stream)?;

@@ -28,7 +28,7 @@ pub(super) fn answer_stream(
             let (flags, priority) = (fields.u32()?, fields.u32()? as i32);
             let handle = device.streams.create(flags, priority);
             reply.head.put_u64(handle);
-            device.check()
+            Ok(())
         }
         Op::DestroyStream => {
             known(device.streams.destroy(fields.u64()?)).and_then(|()| device.check())
@@ -39,7 +39,7 @@ pub(super) fn answer_stream(
             if valid && op == Op::Synchronize {
                 device.streams.synchronize(stream);
             }
-            known(valid).and_then(|()| device.check())
+            known(valid)
         }
         Op::WaitEvent => {
             let (stream, event) = (fields.u64()?, fields.u64()?);
@@ -48,17 +48,14 @@ pub(super) fn answer_stream(
         Op::CreateEvent => {
             let event = device.streams.create_event(fields.u32()?);
             reply.head.put_u64(event);
-            device.check()
+            Ok(())
         }
         Op::DestroyEvent => known(device.streams.destroy_event(fields.u64()?)),
         Op::RecordEvent => {
             let (event, stream) = (fields.u64()?, fields.u64()?);
             known(device.streams.holds(stream) && device.streams.record(event, stream))
-                .and_then(|()| device.check())
         }
-        Op::SynchronizeEvent => {
-            known(device.streams.synchronize_event(fields.u64()?)).and_then(|()| device.check())
-        }
+        Op::SynchronizeEvent => known(device.streams.synchronize_event(fields.u64()?)),
         _ => {
             let (start, end) = (fields.u64()?, fields.u64()?);
             device

@@ -57,7 +57,6 @@ impl Streams {
 
 impl Device {
     fn word(&self, word: &Word) -> Result<(BufferId, u64), Code> {
-        self.check()?;
         self.check_stream(word.stream)?;
         let place = self.resolve(word.address, word.bytes.into())?;
         Ok((place.buffer, place.offset))
