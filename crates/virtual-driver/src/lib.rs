@@ -28,7 +28,6 @@ mod ptx_target;
 mod refusals;
 mod sass_only;
 mod server;
-mod shared;
 mod streams;
 mod summary;
 mod time;

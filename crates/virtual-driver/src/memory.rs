@@ -1,5 +1,7 @@
 //! Allocations, copies and fills of one process, and memory that the host shares.
 
+mod shared;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -17,29 +19,29 @@ use crate::time::{device_copy_us, host_copy_us};
 /// Memory that both sides access: an anonymous file, which ends with the processes that hold it.
 #[derive(Debug)]
 pub(crate) struct SharedFile {
-    pub(crate) file: File,
+    file: File,
     /// Offset of the first byte in the file: an address is at the same place of its page.
-    pub(crate) offset: u64,
+    offset: u64,
     /// What both sides had after the last exchange.
-    pub(crate) known: Vec<u8>,
+    known: Vec<u8>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Allocation {
-    pub(crate) buffer: BufferId,
-    pub(crate) bytes: u64,
+struct Allocation {
+    buffer: BufferId,
+    bytes: u64,
     kind: u32,
     /// Handle of the memory pool that it comes from.
     pool: Option<u64>,
-    pub(crate) shared: Option<SharedFile>,
+    shared: Option<SharedFile>,
     /// A variable of a module, which the program does not free.
-    pub(crate) variable: bool,
+    variable: bool,
 }
 
 /// Allocations by their first address.
 #[derive(Debug, Default)]
 pub(crate) struct Allocations {
-    pub(crate) by_address: BTreeMap<u64, Allocation>,
+    by_address: BTreeMap<u64, Allocation>,
 }
 
 impl SharedFile {
