@@ -50,7 +50,7 @@ impl Device {
         }
     }
 
-    /// Whether an address is one of device memory.
+    /// Reports whether an address is one of device memory.
     pub(crate) fn holds(&self, address: u64) -> bool {
         (self.first_address..self.end_address).contains(&address)
     }

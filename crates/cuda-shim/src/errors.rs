@@ -116,7 +116,7 @@ codes! {
     UNKNOWN = 999,
 }
 
-/// Whether the error stays until the context is destroyed: faults of kernels.
+/// Reports whether the error stays until the context is destroyed: faults of kernels.
 #[must_use]
 pub fn is_sticky(code: Code) -> bool {
     (ILLEGAL_ADDRESS..=LAUNCH_FAILURE).contains(&code)

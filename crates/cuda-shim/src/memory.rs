@@ -105,7 +105,7 @@ pub(crate) fn is_array(address: u64) -> bool {
     held && find_allocation(address).is_ok_and(|found| found.kind == kind::ARRAY)
 }
 
-/// Whether only the device can access the address.
+/// Reports whether only the device can access the address.
 pub(crate) fn is_device_only(address: u64) -> Result<bool, Code> {
     Ok(device()?.holds(address) && find_mapping(address).is_none())
 }

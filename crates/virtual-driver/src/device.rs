@@ -30,7 +30,7 @@ const DEFAULT_STACK_BYTES: u32 = 1024;
 pub struct Options {
     /// The GPU.
     pub arch: &'static Arch,
-    /// Whether races and unwritten memory are looked for; faults always are.
+    /// Races and unwritten memory are looked for; faults always are.
     pub hazards: bool,
     /// Kernels that are checked, by a part of their name; empty for all. The others run unchecked.
     pub kernels: Vec<String>,

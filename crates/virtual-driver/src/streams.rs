@@ -150,7 +150,7 @@ fn plain(stream: u64) -> u64 {
 }
 
 impl Streams {
-    /// Whether the handle is a stream's.
+    /// Reports whether the handle is a stream's.
     pub(crate) fn holds(&self, stream: u64) -> bool {
         self.streams.contains_key(&plain(stream))
     }

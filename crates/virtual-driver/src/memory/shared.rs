@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::pages::differences;
 
 impl Device {
-    /// Whether a range begins in memory that the host shares. A program that uses both interfaces copies
+    /// Reports whether a range begins in memory that the host shares. A program that uses both interfaces copies
     /// such memory of one through the other.
     pub(crate) fn is_shared(&self, address: u64) -> bool {
         let found = self.allocations.by_address.range(..=address).next_back();
