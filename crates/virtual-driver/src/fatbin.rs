@@ -8,6 +8,7 @@ use std::io::Read;
 use cuda_shim::protocol::unpack_images;
 
 use crate::link::{find_undefined, link};
+use crate::target::{Features, Target};
 
 const FATBIN_MAGIC: u32 = 0xba55_ed50;
 const ELF_MAGIC: [u8; 4] = [0x7f, b'E', b'L', b'F'];
@@ -50,17 +51,6 @@ pub enum ImageError {
     },
 }
 
-/// Features that the code of an entry may use (CUDA C++ Programming Guide, "Feature Set Compiler Targets").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Features {
-    /// Those of all later GPUs.
-    Base,
-    /// Those of the family (`sm_100f`).
-    Family,
-    /// Those of one compute capability (`sm_90a`).
-    Architecture,
-}
-
 struct Entry<'a> {
     kind: u16,
     capability: u32,
@@ -79,22 +69,19 @@ impl Entry<'_> {
         }
     }
 
-    /// Returns the compute capability (times ten) and the features that the code was compiled for.
-    fn target(&self) -> (u32, Features) {
-        (self.capability, self.features())
+    /// Returns the target that the code was compiled for.
+    fn target(&self) -> Target {
+        Target {
+            capability: self.capability,
+            features: self.features(),
+        }
     }
 
     /// Reports whether a GPU of a compute capability runs the code.
     fn runs_on(&self, capability: u32) -> bool {
-        let same_major = self.capability / 10 == capability / 10;
-        match self.features() {
-            Features::Architecture => self.capability == capability,
-            Features::Family => same_major && self.capability <= capability,
-            Features::Base => {
-                // CUDA C++ Programming Guide, Binary Compatibility: PTX runs on later GPUs, machine
-                // code on those of its own generation.
-                self.capability <= capability && (same_major || self.kind == KIND_PTX)
-            }
+        match self.kind {
+            KIND_PTX => self.target().translates_for(capability),
+            _ => self.target().runs_on(capability),
         }
     }
 
@@ -105,12 +92,7 @@ impl Entry<'_> {
         } else {
             "sm"
         };
-        let features = match self.features() {
-            Features::Architecture => "a",
-            Features::Family => "f",
-            Features::Base => "",
-        };
-        format!("{kind}_{}{features}", self.capability)
+        format!("{kind}_{}", self.target())
     }
 
     fn bytes(&self) -> Result<Vec<u8>, ImageError> {

@@ -30,6 +30,7 @@ mod sass_only;
 mod server;
 mod streams;
 mod summary;
+mod target;
 mod time;
 
 pub use cuda_shim::forward::DRIVER_VARIABLE;

@@ -11,6 +11,7 @@ use vgpu::{Arch, BufferId, GlobalMemory, Module};
 use crate::fatbin::{ImageError, read_image};
 use crate::ptx_target::{LoadFailure, check_header, check_instructions};
 use crate::sass_only::outline;
+use crate::target::{Features, Target};
 
 /// Registers of a thread where no machine code states them.
 const UNKNOWN_REGISTERS: u32 = 32;
@@ -74,7 +75,7 @@ impl LoadedModule {
         };
         match &cubin {
             // A fat binary names the machine code that the GPU runs; an image alone may be of another one.
-            Some(cubin) if !runs(cubin.sm, arch.cc) => {
+            Some(cubin) if !target_of(cubin).runs_on(arch.cc) => {
                 let text = format!(
                     "machine code for sm_{} does not run on sm_{}",
                     cubin.sm, arch.cc
@@ -189,9 +190,12 @@ fn target_number(target: &str) -> u32 {
     digits.parse().unwrap_or(0)
 }
 
-/// Reports whether a GPU runs machine code: that of its generation which is not newer.
-fn runs(code: u32, gpu: u32) -> bool {
-    code / 10 == gpu / 10 && code <= gpu
+/// Returns the target of machine code, whose features are not read.
+fn target_of(cubin: &Cubin) -> Target {
+    Target {
+        capability: cubin.sm,
+        features: Features::Base,
+    }
 }
 
 /// Threads of a block that the registers permit, in whole warps.

@@ -3,6 +3,8 @@
 use cuda_shim::errors;
 use vgpu::Module;
 
+use crate::target::Target;
+
 /// Major version of PTX (`.version`) that no driver of these libraries reads.
 const UNKNOWN_VERSION: u32 = 10;
 
@@ -174,13 +176,7 @@ pub(crate) fn check_header(ptx: &str, capability: u32) -> Result<(), LoadFailure
     let Some(target) = capabilities.next() else {
         return Ok(());
     };
-    let number = target.trim_end_matches(['a', 'f']).parse().unwrap_or(0);
-    let runs = match target.chars().last() {
-        Some('a') => number == capability,
-        Some('f') => number <= capability && number / 10 == capability / 10,
-        _ => number <= capability,
-    };
-    match runs {
+    match Target::read(target).translates_for(capability) {
         true => Ok(()),
         false => failure(
             errors::INVALID_PTX,
