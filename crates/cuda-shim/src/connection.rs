@@ -14,7 +14,7 @@ use crate::protocol::{
     reply_code, write_frame, write_head,
 };
 use crate::say::say_once;
-use crate::state::{lock as lock_part, state};
+use crate::state::{IS_RUNTIME, lock as lock_part, state, thread_state};
 use crate::system;
 
 /// End of the numbers of `CUdevice_attribute` and `cudaDeviceAttr`.
@@ -74,6 +74,9 @@ fn connection() -> Result<&'static Mutex<Connection>, Code> {
     });
     let opened = opened.as_ref().map_err(|code| *code)?;
     OPEN.store(true, Ordering::Relaxed);
+    if IS_RUNTIME {
+        state().runtime_is_active.store(true, Ordering::Relaxed);
+    }
     Ok(opened)
 }
 
@@ -122,7 +125,7 @@ fn read_device(head: &[u8]) -> io::Result<Device> {
 }
 
 /// Checks whether this library has used the device.
-pub(crate) fn is_open() -> bool {
+fn is_open() -> bool {
     OPEN.load(Ordering::Relaxed)
 }
 
@@ -355,18 +358,9 @@ thread_local! {
     static LAST: Cell<Code> = const { Cell::new(errors::SUCCESS) };
 }
 
-thread_local! {
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Returns how many runtime calls this thread made.
-pub(crate) fn calls() -> u64 {
-    CALLS.get()
-}
-
 /// Keeps the result of a runtime call for `cudaGetLastError`, and returns it.
 pub(crate) fn keep_last(code: Code) -> Code {
-    CALLS.set(CALLS.get() + 1);
+    thread_state(|thread| thread.runtime_calls.set(thread.runtime_calls.get() + 1));
     // CUDA counts "not ready" as the answer of a query, and not as an error.
     if code != errors::SUCCESS && code != errors::NOT_READY {
         LAST.set(code);

@@ -27,6 +27,8 @@ use crate::values::Held;
 pub(crate) struct State {
     /// The connection to the device, opened at the first request.
     pub(crate) connection: OnceLock<Result<Mutex<Connection>, Code>>,
+    /// The runtime has used the device, which makes the primary context current.
+    pub(crate) runtime_is_active: AtomicBool,
     /// Text of device `printf` that the program has not seen: it appears when the program synchronizes.
     pub(crate) printed: Mutex<Vec<u8>>,
     /// A fault of a kernel, which stays until a reset.
@@ -92,12 +94,15 @@ pub(crate) struct ThreadState {
     pub(crate) next_means_own: Cell<bool>,
     /// The same of the call that runs.
     pub(crate) means_own: Cell<bool>,
+    /// Calls of the runtime by the thread.
+    pub(crate) runtime_calls: Cell<u64>,
     /// Stream of the thread.
     pub(crate) own_stream: Cell<OwnStream>,
 }
 
 static OWN: State = State {
     connection: OnceLock::new(),
+    runtime_is_active: AtomicBool::new(false),
     printed: Mutex::new(Vec::new()),
     sticky: AtomicI32::new(0),
     said: Mutex::new(BTreeSet::new()),
@@ -130,6 +135,7 @@ thread_local! {
         in_host_function: Cell::new(false),
         next_means_own: Cell::new(false),
         means_own: Cell::new(false),
+        runtime_calls: Cell::new(0),
         own_stream: Cell::new(OwnStream { handle: 0, resets: 0 }),
     } };
 }
@@ -137,6 +143,9 @@ thread_local! {
 extern "C" fn own_thread() -> *const ThreadState {
     THREAD.with(std::ptr::from_ref)
 }
+
+/// This is a library of the runtime.
+pub(crate) const IS_RUNTIME: bool = cfg!(any(shim = "cudart12", shim = "cudart13"));
 
 /// Returns a number of the sources that this library was built from.
 fn sources() -> u64 {
@@ -151,7 +160,7 @@ pub(crate) fn own(other_sources: u64) -> Option<&'static State> {
 
 /// Returns the state of the process.
 pub(crate) fn state() -> &'static State {
-    if !cfg!(any(shim = "cudart12", shim = "cudart13")) {
+    if !IS_RUNTIME {
         return &OWN;
     }
     static SHARED: AtomicPtr<State> = AtomicPtr::new(std::ptr::null_mut());

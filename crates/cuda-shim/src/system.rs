@@ -28,7 +28,6 @@ const SHARED: c_int = 1;
 /// Refuses an address that is taken, instead of replacing the mapping there.
 const FIXED_NO_REPLACE: c_int = 0x10_0000;
 const LAZY: c_int = 1;
-const ONLY_IF_LOADED: c_int = 4;
 /// Size of a page: the unit of mappings.
 pub(crate) const PAGE: u64 = 4096;
 
@@ -90,18 +89,9 @@ pub(crate) fn print(text: &[u8]) {
 /// The address of a symbol of a library that is found as the dynamic linker finds it; null where there
 /// is none.
 pub(crate) fn find_symbol(library: &CStr, name: &CStr) -> *mut c_void {
-    find_with(library, name, LAZY)
-}
-
-/// The same for a library that the process has loaded.
-pub(crate) fn find_loaded_symbol(library: &CStr, name: &CStr) -> *mut c_void {
-    find_with(library, name, LAZY | ONLY_IF_LOADED)
-}
-
-fn find_with(library: &CStr, name: &CStr, flags: c_int) -> *mut c_void {
     // SAFETY: both names end in a zero byte; the handle is only used where it is not null.
     unsafe {
-        let library = dlopen(library.as_ptr(), flags);
+        let library = dlopen(library.as_ptr(), LAZY);
         if library.is_null() {
             return std::ptr::null_mut();
         }

@@ -2,14 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::client;
 use crate::connection::device;
 use crate::errors::{self, Code};
-use crate::system::find_loaded_symbol;
+use crate::state::{state, thread_state};
 
 /// Handle of the primary context.
 pub(crate) const PRIMARY: u64 = 0x2100;
@@ -67,25 +67,7 @@ pub(crate) fn contexts() -> MutexGuard<'static, Contexts> {
 
 /// Checks whether the program uses the runtime library, which makes the primary context current.
 pub(crate) fn runtime_is_active() -> bool {
-    static ACTIVE: AtomicBool = AtomicBool::new(false);
-    if ACTIVE.load(Ordering::Relaxed) {
-        return true;
-    }
-    let libraries: [&CStr; 2] = [c"libcudart.so.13", c"libcudart.so.12"];
-    let active = libraries.into_iter().any(|library| {
-        let found = find_loaded_symbol(library, c"__cudaTunerIsActive");
-        if found.is_null() {
-            return false;
-        }
-        // SAFETY: the symbol is the function of that name in `runtime`, of this type.
-        unsafe {
-            let is_active =
-                std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(found);
-            is_active() != 0
-        }
-    });
-    ACTIVE.store(active, Ordering::Relaxed);
-    active
+    state().runtime_is_active.load(Ordering::Relaxed)
 }
 
 impl Contexts {
@@ -120,19 +102,7 @@ fn runtime_calls() -> u64 {
     if !runtime_is_active() {
         return 0;
     }
-    let libraries: [&CStr; 2] = [c"libcudart.so.13", c"libcudart.so.12"];
-    let calls = libraries.into_iter().map(|library| {
-        let found = find_loaded_symbol(library, c"__cudaTunerCalls");
-        if found.is_null() {
-            return 0;
-        }
-        // SAFETY: the symbol is the function of that name in `runtime`, of this type.
-        unsafe {
-            let calls = std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> u64>(found);
-            calls()
-        }
-    });
-    calls.sum()
+    thread_state(|thread| thread.runtime_calls.get())
 }
 
 thread_local! {

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::abi::{meant_flags, runtime, store, store_text, text};
 use crate::client;
-use crate::connection::{device, is_open, last_error};
+use crate::connection::{device, last_error};
 use crate::errors::{self, Code};
 use crate::properties::DRIVER_VERSION;
 use crate::properties::{BUS_ID, device_properties};
@@ -227,24 +227,6 @@ unsafe fn find_driver_function(
         errors::SUCCESS => Ok(()),
         code => Err(code),
     }
-}
-
-/// Reports to the driver library whether the program uses this one, and thereby the primary context.
-///
-/// # Safety
-/// Safe.
-#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
-pub unsafe extern "C" fn __cudaTunerIsActive() -> c_int {
-    is_open().into()
-}
-
-/// Returns to the driver library how often this thread called this one.
-///
-/// # Safety
-/// Safe.
-#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
-pub unsafe extern "C" fn __cudaTunerCalls() -> u64 {
-    crate::connection::calls()
 }
 
 /// Returns the last error of this thread and forgets it.
