@@ -26,7 +26,8 @@ pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     ContentHash::from_parts(texts.iter().map(String::as_bytes))
 }
 
-/// Describes the arguments and variables with their data.
+/// Describes the arguments and variables with their data: a file by its content, or those of all problems together by
+/// their contents, and not by a path.
 fn arguments(spec: &KernelSpec) -> Vec<String> {
     let plain = |argument: &Argument| {
         let (name, ty, role, fill) = (&argument.name, argument.ty, argument.role, &argument.fill);
@@ -41,16 +42,7 @@ fn arguments(spec: &KernelSpec) -> Vec<String> {
     let whole = whole
         .chain(&spec.variables)
         .map(|argument| format!("{argument:?}"));
-    let files = spec
-        .data_hashes
-        .iter()
-        .map(|(path, hash)| format!("{path} {hash}"));
-    spec.arguments
-        .iter()
-        .map(plain)
-        .chain(whole)
-        .chain(files)
-        .collect()
+    spec.arguments.iter().map(plain).chain(whole).collect()
 }
 
 fn launched(launch: &Launch) -> String {

@@ -96,6 +96,12 @@ fn everything_that_decides_a_judgement_is_part_of_the_identity() {
 }
 
 #[test]
+fn the_place_of_a_project_is_no_part_of_the_identity() {
+    let [here, there] = [Project::new("1"), Project::new("1")].map(|one| one.identity(SPACE));
+    assert_eq!(here, there);
+}
+
+#[test]
 fn what_only_chooses_configurations_is_no_part_of_the_identity() {
     let project = Project::new("1");
     let before = project.identity(SPACE);
