@@ -29,6 +29,7 @@ def written(parameters, body, extra=""):
         ("float& r = a[i]; const float& s = b[i]; auto &&t{c[i]};", ["a", "c"]),
         ("put(a[i], f(b[i]) + c[i]); swap(b[i], x); read(c[i]);", ["a", "b"]),
         ("SET(a[i], b[i]); x = MOST(b[i], c[i]);", ["a"]),
+        ("FILL(a, i); x = LONG_LOAD(b, i);", ["a"]),
         ("y = m & g(a[i]); x = max(a[i], b[i]); if (m == c[i]) x = 1;", []),
         ("x = a[i] <= b[i] && c[i] >= 1 || a[i] != 2;", []),
         ("/* a[i] = 1; */ x = b[i]; // b[i] = 2", []),
@@ -37,6 +38,7 @@ def written(parameters, body, extra=""):
 def test_pointers_that_are_written(body, names):
     macros = "#define LOAD(x, y) __ldg(x+y)\n#define STORE(x, y) x[y]" if "STORE" not in body else "#define STORE(x, y) *(x + y)&"
     macros += "\n#define SET(x, y) (x) = (y)\n#define MOST(x, y) ((x) >= (y) ? (x) : (y))\n"
+    macros += "#define FILL(x, y) \\\n  *(x + y) = 1\n#define LONG_LOAD(x, y) \\\n  __ldg(x + y)\n"
     macros += "template <class T> void put(T& x, float y) { x = y; }\nfloat read(const float& x) { return x; }\n"
     found = written("float *a, float *__restrict__ b, float* c, int n", body, macros)
     assert found == names

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Optional, Sequence
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_WRITE = r"=(?!=)|[-+*/%&|^]=|<<=|>>=|\+\+|--"
 # What follows an element that is written, or may be: a second subscript is not followed.
-_ASSIGNMENT = re.compile(r"=(?!=)|[-+*/%&|^]=|<<=|>>=|\+\+|--|->|\[")
+_ASSIGNMENT = re.compile(rf"{_WRITE}|->|\[")
 # Functions that read through a pointer.
 _LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -84,6 +85,11 @@ def has_tunable_type(parameter: Parameter, source: str, kernel_name: str, tunabl
 def _macros(text: str) -> Dict[str, str]:
     """Returns the bodies of the macros without arguments."""
     return dict(re.findall(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\S.*)$", text.replace("\\\n", " ")))
+
+
+def _function_macros(text: str, name: str) -> List[Tuple[str, str]]:
+    """Returns the arguments and the body of each definition of a macro with arguments."""
+    return re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\(([^)]*)\)(.*)$", text.replace("\\\n", " "))
 
 
 def _lists_of_definitions(text: str, base: str) -> List[str]:
@@ -182,10 +188,9 @@ def _is_referred_to(before: str, source: str) -> bool:
     if call is None:
         return False
     place = len(_split(before[opening + 1 :])) - 1
-    macros = re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{call[1]}\(([^)]*)\)(.*)$", source.replace("\\\n", " "))
-    for names, body in macros:
+    for names, body in _function_macros(source, call[1]):
         name = dict(enumerate(names.replace(" ", "").split(","))).get(place)
-        if name and re.search(rf"\b{name}[\s)]*(=(?!=)|[-+*/%&|^]=|<<=|>>=|\+\+|--)|(\+\+|--)[\s(]*{name}\b", body):
+        if name and re.search(rf"\b{name}[\s)]*({_WRITE})|(\+\+|--)[\s(]*{name}\b", body):
             return True
     lists = re.findall(rf"\b{call[1]}\s*\(([^(){{}};]*)\)\s*(?:noexcept\s*)?{{", source)
     taken = [dict(enumerate(_split(inside))).get(place, "") for inside in lists]
@@ -224,7 +229,7 @@ def _is_read_by_call(before: str, source: str) -> bool:
         return False
     if call[1] in _LOADS:
         return True
-    bodies = re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{re.escape(call[1])}\([^)]*\)(.*)$", source)
+    bodies = [body for _, body in _function_macros(source, call[1])]
     calls = [name for body in bodies for name in re.findall(r"(\w+)\s*\(", body)]
     plain = not any(re.search(r"=|\+\+|--|&", body) for body in bodies)
     return bool(bodies) and plain and all(name in _LOADS for name in calls)
