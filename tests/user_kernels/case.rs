@@ -64,6 +64,8 @@ struct File {
     #[serde(default)]
     both_orders: bool,
     #[serde(default)]
+    slow: bool,
+    #[serde(default)]
     right: BTreeMap<String, Change>,
     #[serde(default)]
     wrong: BTreeMap<String, Change>,
@@ -95,6 +97,8 @@ pub(crate) struct Project {
     pub(crate) cases: Vec<Case>,
     /// Its cases are judged in the reverse order too.
     pub(crate) both_orders: bool,
+    /// It takes about a minute, and is ranked and gated by `make nightly` only.
+    slow: bool,
 }
 
 impl Case {
@@ -190,6 +194,7 @@ impl Project {
         Self {
             cases: right.chain(wrong).collect(),
             both_orders: file.both_orders,
+            slow: file.slow,
         }
     }
 }
@@ -215,11 +220,12 @@ pub(crate) fn projects() -> Vec<Project> {
     projects
 }
 
-/// Every `step`-th of the projects; all where `TUNER_USER_KERNELS_ALL` is set, as in `make nightly`.
+/// Every `step`-th of the projects that are not slow; all where `TUNER_USER_KERNELS_ALL` is set, as in `make nightly`.
 pub(crate) fn share_of_projects(step: usize) -> Vec<Project> {
     let all = std::env::var_os("TUNER_USER_KERNELS_ALL").is_some();
     projects()
         .into_iter()
+        .filter(|project| all || !project.slow)
         .step_by(if all { 1 } else { step })
         .collect()
 }
