@@ -166,6 +166,17 @@ pub struct PlanGate {
     pub same_value_writes: bool,
 }
 
+impl PlanGate {
+    /// Returns the space's `atol` and `rtol`; one that is absent is zero. `None` if both are
+    /// absent.
+    #[must_use]
+    pub fn tolerance(&self) -> Option<(f64, f64)> {
+        let (atol, rtol) = (self.atol, self.rtol);
+        atol.or(rtol)
+            .map(|_| (atol.unwrap_or(0.0), rtol.unwrap_or(0.0)))
+    }
+}
+
 /// One problem of one candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {

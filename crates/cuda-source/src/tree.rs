@@ -33,21 +33,28 @@ pub const GNU_KEYWORDS: [(&str, &str); 4] = [
 
 /// Writes keywords of GNU C++ as the standard does, padded to the same length.
 fn replace_gnu_keywords(text: &str, bytes: &mut [u8]) {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
     for (gnu, standard) in GNU_KEYWORDS {
         for (at, _) in text.match_indices(gnu) {
             let (before, rest) = (text.get(..at), text.get(at + gnu.len()..));
-            let whole = !before.is_some_and(|it| it.ends_with(is_part))
-                && !rest.is_some_and(|it| it.starts_with(is_part));
-            if let (true, Some(place)) = (whole, bytes.get_mut(at..at + gnu.len())) {
-                // The length stays, because positions in the tree are positions in the source.
-                blank(place);
-                place
-                    .iter_mut()
-                    .zip(standard.bytes())
-                    .for_each(|(to, from)| *to = from);
+            let whole = !before.is_some_and(|it| it.ends_with(is_word))
+                && !rest.is_some_and(|it| it.starts_with(is_word));
+            if whole {
+                respell(bytes, at..at + gnu.len(), standard);
             }
         }
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Writes another spelling at a place. The length stays, because positions in the tree are positions in the source.
+fn respell(bytes: &mut [u8], at: Range<usize>, spelling: &str) {
+    let place = bytes.get_mut(at).unwrap_or_default();
+    blank(place);
+    for (to, from) in place.iter_mut().zip(spelling.bytes()) {
+        *to = from;
     }
 }
 
@@ -65,15 +72,10 @@ fn replace_alignments(text: &str, bytes: &mut [u8]) {
             let keyword = before.trim_end();
             let is_aligned = ALIGNED.iter().any(|word| {
                 let rest = keyword.strip_suffix(word);
-                rest.is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+                rest.is_some_and(|rest| !rest.ends_with(is_word))
             });
-            if is_aligned && let Some(place) = bytes.get_mut(at..at + alignment.len()) {
-                blank(place);
-                let standard = "alignas".bytes();
-                place
-                    .iter_mut()
-                    .zip(standard)
-                    .for_each(|(to, from)| *to = from);
+            if is_aligned {
+                respell(bytes, at..at + alignment.len(), "alignas");
             }
         }
     }
@@ -182,7 +184,7 @@ pub fn first(node: Node<'_>) -> Option<Node<'_>> {
 /// Returns the identifiers of a text.
 #[must_use]
 pub fn words(text: &str) -> Vec<&str> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+    text.split(|c: char| !is_word(c))
         .filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_'))
         .collect()
 }

@@ -143,10 +143,9 @@ impl Expectations {
 
 /// Reports whether the tolerance that the space gives accepts 0 for all values up to this size.
 fn accepts_zeros(plan: &Plan, largest: f64) -> bool {
-    let (atol, rtol) = (plan.gate.atol, plan.gate.rtol);
-    let given = atol.is_some() || rtol.is_some();
-    let accepted = atol.unwrap_or(0.0) + rtol.unwrap_or(0.0) * largest;
-    given && largest > 0.0 && largest.is_finite() && largest <= accepted
+    let given = plan.gate.tolerance();
+    let accepted = given.is_some_and(|(atol, rtol)| largest <= atol + rtol * largest);
+    accepted && largest > 0.0 && largest.is_finite()
 }
 
 fn warning(detail: String) -> Hazard {

@@ -347,7 +347,7 @@ impl Gate<'_> {
             };
             return Ok((oracle, rule, parts));
         }
-        let rule = match (&self.plan.reference, self.given()) {
+        let rule = match (&self.plan.reference, self.plan.gate.tolerance()) {
             // In place of a naive kernel the oracle judges single elements only, like a comparison
             // with the kernel.
             (PlanReference::Kernel { .. }, _) => Rule::Elements(None),
@@ -369,7 +369,7 @@ impl Gate<'_> {
     /// tolerance is tried.
     pub(super) fn by_rule(&self, rule: Rule, compare: impl Fn(Rule) -> Comparison) -> Comparison {
         let model = compare(rule);
-        match (rule, self.given()) {
+        match (rule, self.plan.gate.tolerance()) {
             // Whichever allows more decides: the user's tolerance may cover deliberate
             // approximations.
             (Rule::Elements(None), Some(flat)) if !model.passed() => {
@@ -377,14 +377,6 @@ impl Gate<'_> {
             }
             _ => model,
         }
-    }
-
-    /// Returns the space's `atol` and `rtol`; one that is absent is zero. `None` if both are
-    /// absent.
-    fn given(&self) -> Option<(f64, f64)> {
-        let (atol, rtol) = (self.plan.gate.atol, self.plan.gate.rtol);
-        atol.or(rtol)
-            .map(|_| (atol.unwrap_or(0.0), rtol.unwrap_or(0.0)))
     }
 
     /// Returns the cost of an element of an oracle, and the limit for all.

@@ -97,9 +97,7 @@ pub fn describe(plan: &Plan) -> String {
 fn against_oracle(plan: &Plan, argument: &PlanArgument, name: &str) -> String {
     let element = argument.element;
     let ty = element.name();
-    let (atol, rtol) = (plan.gate.atol, plan.gate.rtol);
-    if atol.or(rtol).is_some() {
-        let (atol, rtol) = (atol.unwrap_or(0.0), rtol.unwrap_or(0.0));
+    if let Some((atol, rtol)) = plan.gate.tolerance() {
         return format!("{ty}, atol {atol:e} and rtol {rtol:e} from the space");
     }
     if !element.is_float() {
