@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use tuner_core::record::{Definition, DeviceKind};
+use tuner_core::record::DeviceKind;
 use tuner_engine::job::{definition, reference_hash};
 use tuner_kernel::catalog::{Catalog, Kernel};
 use tuner_store::Board;
@@ -53,8 +53,7 @@ impl Present {
             let compared = board.reference_hash.as_ref();
             let recompared = compared.is_some_and(|then| *then != reference);
             let present = definition(&kernel.spec);
-            let rules = |one: &Definition| (one.constraints.clone(), one.derived.clone());
-            let admits = (rules(&present) != rules(&board.definition))
+            let admits = (!present.has_rules_of(&board.definition))
                 .then(|| tuner_report::admitted_by(&present, board));
             for row in &mut board.rows {
                 let then = row.template_hash.as_ref();

@@ -19,13 +19,17 @@ fn with_rules(rules: &[&str]) -> RunStart {
     start
 }
 
-/// Tiles in the order of their ranks.
-async fn ranked(store: &Store, top: Option<usize>) -> Vec<Value> {
-    let query = LeaderboardQuery {
+fn admitted(top: Option<usize>) -> LeaderboardQuery {
+    LeaderboardQuery {
         top,
         admitted: Some(tuner_report::admitted),
         ..LeaderboardQuery::default()
-    };
+    }
+}
+
+/// Tiles in the order of their ranks.
+async fn ranked(store: &Store, top: Option<usize>) -> Vec<Value> {
+    let query = admitted(top);
     let rows = store.leaderboard(&query).await.unwrap();
     let tiles: Vec<Value> = rows.iter().map(|row| row.config[0].1.clone()).collect();
     if let Some(first) = rows.first() {
@@ -64,6 +68,11 @@ async fn what_the_constraints_of_the_latest_run_forbid_does_not_rank() {
         finished(&store, &after, &[again]).await;
         assert_eq!(ranked(&store, None).await, tiles(left), "{rule}");
         assert_eq!(ranked(&store, Some(1)).await, tiles(&left[..1]), "{rule}");
+        let effects = store.effects(&admitted(None)).await.unwrap().unwrap();
+        let compared = effects.rows.iter().map(|(config, _)| &config[0].1);
+        let mut compared: Vec<&Value> = compared.collect();
+        compared.sort_by_key(|tile| tile.to_string().len());
+        assert_eq!(compared, tiles(left).iter().collect::<Vec<_>>(), "{rule}");
     }
 
     // Also where nothing passed in the run with the new constraint.

@@ -1,13 +1,12 @@
 //! Configurations that constraints admit.
 
 use tuner_core::record::{ConfigValues, Definition};
-use tuner_core::value::Value;
-use tuner_space::{EvaluateError, Expr};
-use tuner_store::Board;
+use tuner_space::{EvaluateError, Expr, Val};
+use tuner_store::{Admits, Board};
 
 /// Returns a function that reports whether the constraints of a board's latest run admit a configuration.
 #[must_use]
-pub fn admitted(board: &Board) -> Box<dyn Fn(&ConfigValues) -> bool + Send> {
+pub fn admitted(board: &Board) -> Admits {
     admitted_by(&board.definition, board)
 }
 
@@ -17,7 +16,7 @@ pub fn admitted(board: &Board) -> Box<dyn Fn(&ConfigValues) -> bool + Send> {
 pub fn admitted_by(
     definition: &Definition,
     board: &Board,
-) -> Box<dyn Fn(&ConfigValues) -> bool + Send> {
+) -> Admits {
     let rules = definition.constraints.iter();
     let rules: Vec<Expr> = rules
         .filter_map(|one| Expr::parse(&one.rule).ok())
@@ -37,7 +36,7 @@ pub fn admitted_by(
         names.extend(constants.iter().cloned());
         add_derived(&mut names, &derived);
         rules.iter().all(|rule| match rule.evaluate(&names) {
-            Ok(value) => is_true(&value),
+            Ok(value) => Val::from(&value).truth() == Some(true),
             Err(EvaluateError::Fault(_)) => false,
             Err(EvaluateError::Expression(_) | EvaluateError::NoValue) => true,
         })
@@ -59,14 +58,5 @@ fn add_derived(names: &mut ConfigValues, derived: &[(String, Expr)]) {
         if left.len() == before {
             return;
         }
-    }
-}
-
-fn is_true(value: &Value) -> bool {
-    match value {
-        Value::Bool(value) => *value,
-        Value::Int(value) => *value != 0,
-        Value::Float(value) => *value != 0.0,
-        Value::Text(value) => !value.is_empty(),
     }
 }

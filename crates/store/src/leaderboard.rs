@@ -60,13 +60,23 @@ pub struct LeaderboardQuery {
 }
 
 /// Returns a function that reports whether a board's constraints admit a configuration.
-pub type Admitted = fn(&Board) -> Box<dyn Fn(&ConfigValues) -> bool + Send>;
+pub type Admitted = fn(&Board) -> Admits;
+
+/// A function that reports whether constraints admit a configuration.
+pub type Admits = Box<dyn Fn(&ConfigValues) -> bool + Send>;
 
 impl LeaderboardQuery {
     /// Returns the commits as a query parameter.
     fn commits_text(&self) -> Option<String> {
         let commits = self.commits.as_ref()?;
         Some(serde_json::json!(commits).to_string())
+    }
+
+    /// Returns the rule for the configurations of a board whose constraints were edited between runs; `None` if all
+    /// are admitted.
+    pub(super) fn admits(&self, board: &Board, redefined: bool) -> Option<Admits> {
+        let admitted = self.admitted.filter(|_| redefined)?;
+        Some(admitted(board))
     }
 }
 
@@ -109,7 +119,7 @@ pub(super) struct GroupRow {
     reference_hash: Option<String>,
     /// Earlier runs of this version had other constraints.
     #[sqlx(skip)]
-    redefined: bool,
+    pub(super) redefined: bool,
 }
 
 impl GroupRow {
@@ -191,7 +201,7 @@ pub(super) async fn newest(
     // Groups come newest first, so the first entry of a key is the one to keep.
     let mut newest: BTreeMap<_, GroupRow> = BTreeMap::new();
     let mut versions = BTreeMap::new();
-    for mut group in groups(connection, query).await? {
+    for group in groups(connection, query).await? {
         let place = (group.key(), group.device_kind.name());
         let version = (place.clone(), group.template_hash.clone());
         let (reference, definition) = versions
@@ -208,12 +218,13 @@ pub(super) async fn newest(
         if !query.timings.is_empty() && !query.timings.contains(&timing) {
             continue;
         }
-        let [own, latest] =
-            [&group.definition, &*definition].map(|one| (&one.constraints, &one.derived));
-        let redefined = own != latest;
-        // The constraints of a run in which nothing passed hold too.
-        group.definition = definition.clone();
-        newest.entry((place, timing)).or_insert(group).redefined |= redefined;
+        let redefined = !group.definition.has_rules_of(definition);
+        let kept = newest.entry((place, timing)).or_insert_with(|| GroupRow {
+            // The constraints of a run in which nothing passed hold too.
+            definition: definition.clone(),
+            ..group
+        });
+        kept.redefined |= redefined;
     }
     Ok(newest.into_values().collect())
 }
@@ -231,36 +242,18 @@ pub(super) async fn boards(
         let (problem, device) = (board.problem_id, board.device_id);
         // The rank of a row depends only on the rows above it; results of one commit are few.
         let limit = query.top.filter(|_| query.commits.is_none());
-        let admitted = query.admitted.filter(|_| redefined);
-        let times = match admitted.map(|admitted| admitted(&board)) {
-            None => {
-                best_times(
-                    connection,
-                    problem,
-                    device,
-                    board.timing,
-                    query.commits_text(),
-                    limit,
-                )
-                .await?
-            }
-            Some(admits) => {
-                let all = best_times(
-                    connection,
-                    problem,
-                    device,
-                    board.timing,
-                    query.commits_text(),
-                    None,
-                );
-                let mut times = all.await?;
-                times.retain(|time| {
-                    config_from_text(&time.config).is_ok_and(|config| admits(&config))
-                });
-                times.truncate(limit.unwrap_or(usize::MAX));
-                times
-            }
-        };
+        let admits = query.admits(&board, redefined);
+        // Any number of the first ones may be forbidden.
+        let read = limit.filter(|_| admits.is_none());
+        let commits = query.commits_text();
+        let mut times =
+            best_times(connection, problem, device, board.timing, commits, read).await?;
+        if let Some(admits) = admits {
+            let admitted = times
+                .into_iter()
+                .filter(|time| config_from_text(&time.config).is_ok_and(|config| admits(&config)));
+            times = admitted.take(limit.unwrap_or(usize::MAX)).collect();
+        }
         let default = default_time(connection, &board, &times, default, limit).await?;
         add_rows(connection, &mut board, &times, default, query).await?;
         boards.push(board);

@@ -43,7 +43,7 @@ pub use deletion::Deletion;
 pub use error::{Failure, StoreError};
 pub use history::{BestPeriod, Moment, RunFacts, Step, TimeLine};
 pub use known::{KnownTrial, KnownTrials};
-pub use leaderboard::{Admitted, DeviceFilter, LeaderboardQuery, VerdictCount};
+pub use leaderboard::{Admits, Admitted, DeviceFilter, LeaderboardQuery, VerdictCount};
 pub use profiles::{Profile, ProfileSource};
 pub use queue::{DaemonRow, JobState, MAX_QUEUED_RUNS, NewJob, QueuedJob};
 pub use related::{Related, RelatedResults, TRIAL_COSTS, TrialCost};

@@ -286,6 +286,7 @@ async fn effects(
     let Some(group) = newest(connection, query).await?.into_iter().next() else {
         return Ok(None);
     };
+    let redefined = group.redefined;
     let board = described(group);
     let of_board = "FROM best_times b JOIN candidates c ON c.id = b.candidate
          WHERE b.problem = ?1 AND b.device = ?2 AND b.kind = ?3";
@@ -308,10 +309,13 @@ async fn effects(
         .bind(1 + count / EFFECT_SAMPLE)
         .fetch_all(connection)
         .await?;
-    let rows: Vec<(ConfigValues, f64)> = rows
+    let mut rows: Vec<(ConfigValues, f64)> = rows
         .into_iter()
         .map(|(config, us)| (config.into(), us))
         .collect();
+    if let Some(admits) = query.admits(&board, redefined) {
+        rows.retain(|(config, _)| admits(config));
+    }
     Ok(Some(BoardEffects {
         kernel: board.key.kernel,
         problem: board.key.problem,

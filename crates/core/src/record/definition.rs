@@ -29,6 +29,12 @@ impl Definition {
         };
         assignments(config.iter().filter(|(name, _)| !fixed(name)), " ")
     }
+
+    /// Reports whether another definition decides by the same rules which configurations are valid.
+    #[must_use]
+    pub fn has_rules_of(&self, other: &Self) -> bool {
+        self.constraints == other.constraints && self.derived == other.derived
+    }
 }
 
 /// One launch of a [`Definition`]: expressions over parameters, derived values, sizes and the device.
