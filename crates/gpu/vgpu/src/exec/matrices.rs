@@ -1,14 +1,21 @@
 //! Matrix instructions: fragments to and from shared memory, products.
 
-use super::access::Touch;
+use super::access::{Touch, split};
 use super::cta::Cta;
 use super::rows::Kind;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::exec::regs::Row;
-use crate::lower::program::{Address, MmaF64, MmaOp, WmmaMem, WmmaOp};
+use crate::hazard::report::Location;
+use crate::hazard::{HazardKind, Space};
+use crate::lower::program::{Address, Area, MmaF64, MmaOp, NONE, WmmaMem, WmmaOp};
 use gpu_arithmetic::layout::MatrixRows;
 use gpu_arithmetic::{layout, mma};
+
+/// Most bytes of which the rows of a matrix in memory begin at a multiple. PTX wants the size of a lane's fragment
+/// (PTX ISA, "Matrix Fragments for WMMA", leading dimension), which is 32 bytes for many; CUDA C++ wants 16 from one
+/// row to the next, and the `ldmatrix` to which such loads are compiled needs no more.
+const WMMA_ALIGN: u64 = 16;
 
 /// Part of a lane's register: `bytes` bytes from bit `shift` on.
 #[derive(Clone, Copy)]
@@ -107,6 +114,7 @@ impl Cta<'_> {
 
     pub(super) fn wmma_memory(&mut self, w: &mut Warp, m: &WmmaMem, mask: u32) {
         let bytes = m.bits / 8;
+        self.wmma_aligned(w, m, mask);
         for lane in lanes(mask) {
             let base = w.address(&m.at, lane);
             let stride = u64::from(w.regs.r32[m.stride as usize][lane]);
@@ -146,6 +154,36 @@ impl Cta<'_> {
                 }
             }
         }
+    }
+
+    /// Records a matrix in memory whose rows do not begin where they must. The GPU may move it by
+    /// `ldmatrix` or by vectors, whatever the width of the accesses here is.
+    fn wmma_aligned(&mut self, w: &Warp, m: &WmmaMem, mask: u32) {
+        let align = (4 * m.data.len() as u64).min(WMMA_ALIGN);
+        let askew = lanes(mask).find_map(|lane| {
+            let (base, elements) = (w.address(&m.at, lane), w.regs.r32[m.stride as usize][lane]);
+            let stride = u64::from(elements) * u64::from(m.bits / 8);
+            let whole = base.is_multiple_of(align) && stride.is_multiple_of(align);
+            (!whole).then_some((lane, base, stride))
+        });
+        let Some((lane, base, stride)) = askew else {
+            return;
+        };
+        let (area, at) = match m.at.area {
+            Area::Generic => split(base),
+            area => (area, base),
+        };
+        let space = match area {
+            Area::Shared | Area::Cluster => Space::Shared,
+            _ => Space::Global,
+        };
+        let thread = Self::thread(w, lane);
+        self.hazard(HazardKind::Misaligned, thread, Location::new(space, at), NONE, || {
+            format!(
+                "a matrix of `wmma` at {space} address 0x{at:x} with {stride} bytes from one row to the next: both \
+                 must be multiples of {align} bytes"
+            )
+        });
     }
 
     /// Loads or stores `bytes` bytes of a lane's register from bit `shift` on; the other bits are

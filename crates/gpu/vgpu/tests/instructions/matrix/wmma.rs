@@ -2,7 +2,7 @@
 
 use super::{E, Matrix, compare, list};
 use crate::harness::{Random, launch_words};
-use vgpu::Module;
+use vgpu::{Arch, Arg, GlobalMemory, HazardKind, Launch, Module, launch};
 
 #[test]
 fn wmma_multiplies_matrices_in_memory_in_every_layout() {
@@ -196,4 +196,42 @@ fn check_wmma(s: &Shape) {
         &matrix(s.acc, &c, s.m, s.n, s.c_row),
         &matrix(s.acc, &halves, s.m, s.n, s.c_row),
     );
+}
+
+/// Loads a matrix of f16 from byte `offset` of a buffer, `stride` elements apart, and stores its sums behind.
+fn misaligned(offset: u32, stride: u32) -> Vec<HazardKind> {
+    let text = format!(
+        ".version 8.8\n.target sm_90a\n.address_size 64\n\
+         .visible .entry k(.param .u64 at) {{\n\
+         .reg .b32 %a<8>; .reg .b64 %q<2>;\n\
+         ld.param.u64 %q0, [at]; add.s64 %q0, %q0, {offset};\n\
+         wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {}, [%q0], {stride};\n\
+         wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%q0], {}, {stride};\nret;\n}}\n",
+        list("%a", 0..8),
+        list("%a", 0..8),
+    );
+    let module = Module::load(&text).unwrap();
+    let mut memory = GlobalMemory::new(1 << 20);
+    let buffer = memory.alloc(4096, "matrix").unwrap();
+    memory.write(buffer, 0, &[0; 4096]);
+    let mut spec = Launch::new("k", [1, 1, 1], [32, 1, 1], vec![Arg::Buffer(buffer)]);
+    spec.threads = 1;
+    let arch = Arch::by_name("h100").unwrap();
+    let report = launch(&module, &mut memory, arch, &spec).unwrap();
+    report.hazards.iter().map(|hazard| hazard.kind).collect()
+}
+
+#[test]
+fn rows_of_a_matrix_in_memory_begin_at_sixteen_bytes() {
+    let askew = HazardKind::Misaligned;
+    assert_eq!(misaligned(0, 20), []);
+    assert_eq!(misaligned(16, 16), []);
+    // One hazard at the load, one at the store.
+    for (offset, stride) in [(0, 17), (0, 18), (8, 16), (4, 20)] {
+        assert_eq!(
+            misaligned(offset, stride),
+            [askew, askew],
+            "{offset}, {stride}"
+        );
+    }
 }
