@@ -114,7 +114,7 @@ impl Work<'_> {
             checks: &launch.checks,
             traced: launch.trace,
             launch: memory.attempts,
-            grid_id: memory.launches,
+            launch_number: memory.launches,
             grid: launch.grid,
             block: launch.block,
             workspace: self.workspace,

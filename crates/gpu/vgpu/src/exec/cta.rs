@@ -48,9 +48,9 @@ pub(super) struct Context<'a> {
     pub(super) checks: &'a Checks,
     /// Blocks record traces.
     pub(super) traced: bool,
-    /// Number of the attempt, stored in its shadow marks, and of the launch (`%gridid`).
+    /// Number of the attempt, stored in its shadow marks, and of the launch.
     pub(super) launch: u32,
-    pub(super) grid_id: u32,
+    pub(super) launch_number: u32,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
     /// Address of the workspace that a cooperative grid synchronises on; 0 otherwise.

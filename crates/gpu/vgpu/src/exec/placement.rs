@@ -1,5 +1,5 @@
 //! Values that the ISA leaves open, drawn from the seed of the schedule: multiprocessor and warp
-//! numbers, clocks.
+//! numbers, numbers of launches, clocks.
 //!
 //! PTX ISA 9.0, chapter 10: `%smid` is below `%nsmid`, not contiguous; `%warpid` is below
 //! `%nwarpid` and need not be the warp's index in its block. Blocks that are resident at the same
@@ -18,6 +18,7 @@ pub(super) struct Placement {
     slot_count: u64,
     /// Numbers of the multiprocessors.
     numbers: Permutation,
+    number_count: u32,
     /// Warps that a multiprocessor holds.
     warps: u32,
     /// Nothing is drawn: one multiprocessor, and warps in the order of their blocks.
@@ -25,9 +26,13 @@ pub(super) struct Placement {
 }
 
 /// Returns the range of multiprocessor numbers (`%nsmid`) of a GPU with `count` multiprocessors.
-pub(super) fn multiprocessor_numbers(count: u32) -> u32 {
-    // More numbers than multiprocessors: `%smid` need not be contiguous.
-    count + count.div_ceil(8)
+fn multiprocessor_numbers(seed: u64, count: u32) -> u32 {
+    match seed {
+        // More numbers than multiprocessors: `%smid` need not be contiguous.
+        0 => count + count.div_ceil(8),
+        // On most GPUs it is: a kernel that waits for the number of its GPU meets it in the second run.
+        _ => count,
+    }
 }
 
 /// Mixes bits: different inputs have different outputs (SplitMix64).
@@ -51,12 +56,14 @@ impl Placement {
             )
         };
         let slot_count = u64::from(multiprocessors) * blocks_each;
+        let number_count = multiprocessor_numbers(seed, multiprocessors);
         Placement {
             seed,
             multiprocessors: multiprocessors.into(),
             slots: shuffled(1, slot_count),
             slot_count,
-            numbers: shuffled(2, multiprocessor_numbers(multiprocessors).into()),
+            numbers: shuffled(2, number_count.into()),
+            number_count,
             warps,
             plain: false,
         }
@@ -65,6 +72,11 @@ impl Placement {
     /// Draws no numbers of multiprocessors and warps, if `plain`.
     pub(super) fn with_plain_numbers(self, plain: bool) -> Placement {
         Placement { plain, ..self }
+    }
+
+    /// Returns `%nsmid`.
+    pub(super) fn multiprocessor_count(&self) -> u32 {
+        self.number_count
     }
 
     /// Returns `%smid` of a block.
@@ -95,9 +107,23 @@ impl Placement {
         mix(self.seed ^ u64::from(block) << 16) & 0x3fff_ffff
     }
 
-    /// Returns the cycles between two reads of a clock.
+    /// Returns the cycles between two reads of a clock: a few, and now and then as many as a warp waits that others
+    /// keep from running.
     pub(super) fn cycles(&self, now: u64) -> u64 {
-        16 + mix(self.seed ^ now) % 256
+        let drawn = mix(self.seed ^ now);
+        match drawn >> 60 {
+            0 if !self.plain => 16 + (drawn & 0xf_ffff),
+            _ => 16 + drawn % 256,
+        }
+    }
+
+    /// Returns `%gridid` of launch number `launch` of this memory.
+    pub(super) fn grid(&self, launch: u32) -> u32 {
+        if self.plain {
+            return launch;
+        }
+        // Of a context whose other launches nobody knows.
+        (mix(self.seed ^ 4) as u32 >> 8).wrapping_add(launch)
     }
 }
 
@@ -112,12 +138,30 @@ mod tests {
             let placement = Placement::new(seed, 58, 1, 48);
             let all: BTreeSet<u32> = (0..58).map(|b| placement.multiprocessor(b)).collect();
             assert_eq!(all.len(), 58);
-            assert!(
-                all.iter()
-                    .all(|number| *number < multiprocessor_numbers(58))
-            );
-            assert_ne!(all, (0..58).collect(), "the numbers are not contiguous");
+            let most = placement.multiprocessor_count();
+            assert!(all.iter().all(|number| *number < most));
+            let contiguous: BTreeSet<u32> = (0..58).collect();
+            assert_eq!(all != contiguous, seed == 0, "the first draw has gaps");
+            assert_eq!(most > 58, seed == 0);
         }
+    }
+
+    #[test]
+    fn launches_have_different_grid_numbers_which_do_not_count_from_zero() {
+        let (one, other) = (Placement::new(1, 58, 1, 48), Placement::new(2, 58, 1, 48));
+        assert_eq!(one.grid(3), one.grid(2) + 1);
+        assert_ne!(one.grid(0), other.grid(0));
+        assert_ne!(Placement::new(0, 58, 1, 48).grid(1), 1);
+        assert_eq!(one.with_plain_numbers(true).grid(2), 2);
+    }
+
+    #[test]
+    fn some_steps_of_the_clock_are_long() {
+        let placement = Placement::new(1, 58, 1, 48);
+        let steps: Vec<u64> = (0..1000).map(|now| placement.cycles(now)).collect();
+        let long = steps.iter().filter(|step| **step > 1000).count();
+        assert!((30..100).contains(&long), "{long}");
+        assert!(steps.iter().all(|step| *step >= 16));
     }
 
     #[test]

@@ -4,7 +4,6 @@ use super::calls::Saved;
 use super::cluster::Cluster;
 use super::cta::Context;
 use super::phases::FailedPoll;
-use super::placement::multiprocessor_numbers;
 use super::regs::Regs;
 use super::rounding::Coins;
 use super::shadow_values::WarpShadows;
@@ -402,8 +401,8 @@ impl Context<'_> {
             }
             Special::Nwarps => self.arch.max_threads_per_sm / 32,
             Special::Sm => self.placement.multiprocessor(self.linear(ctaid)),
-            Special::Nsm => multiprocessor_numbers(self.arch.sm_count),
-            Special::Grid => self.grid_id,
+            Special::Nsm => self.placement.multiprocessor_count(),
+            Special::Grid => self.placement.grid(self.launch_number),
             Special::MaskEq => 1 << lane,
             Special::MaskLt => mask((1u64 << lane) - 1) as u32,
             Special::MaskLe => mask((2u64 << lane) - 1) as u32,

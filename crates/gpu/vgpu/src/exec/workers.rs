@@ -31,10 +31,13 @@ const MAX_UNFINISHED_BLOCKS: usize = 64;
 /// look-back that stops too early is right among fewer.
 const MAX_SWITCHING_BLOCKS: usize = 1024;
 
-/// Switching blocks for each one that is paused once, after one of its first turns.
+/// Switching blocks for each one that is paused, for the first time after one of its first turns.
 const BLOCKS_PER_PAUSE: u64 = 16;
 /// Turns after which such a block is paused.
 const PAUSED_TURNS: u64 = 4;
+/// Most turns between two pauses of such a block: a barrier that lets blocks go too early does so at its second
+/// use only, perhaps.
+const TURNS_BETWEEN_PAUSES: u64 = 16;
 /// Rounds of all blocks that a pause takes: later blocks then walk far over each other's results.
 const PAUSE_ROUNDS: u64 = 256;
 
@@ -175,7 +178,7 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 struct Started<'a> {
     number: u64,
     block: Block<'a>,
-    /// Its turns before its pause; 0 if there is none any more.
+    /// Its turns before its next pause; 0 if it is never paused.
     before_pause: u64,
     /// The turn of the queue until which it is paused.
     wakes: u64,
@@ -240,16 +243,21 @@ impl<'a> BlockQueue<'a> {
         });
     }
 
-    /// Returns the turns of a new block before its pause, or 0.
+    /// Returns the turns of a new block before its first pause, or 0.
     fn draw_pause(&mut self) -> u64 {
+        let drawn = self.draw();
+        match drawn.is_multiple_of(BLOCKS_PER_PAUSE) {
+            true => 1 + (drawn >> 32) % PAUSED_TURNS,
+            false => 0,
+        }
+    }
+
+    fn draw(&mut self) -> u64 {
         // xorshift64: any choice is valid; it only has to be reproducible.
         self.pauses ^= self.pauses << 13;
         self.pauses ^= self.pauses >> 7;
         self.pauses ^= self.pauses << 17;
-        match self.pauses.is_multiple_of(BLOCKS_PER_PAUSE) {
-            true => 1 + (self.pauses >> 32) % PAUSED_TURNS,
-            false => 0,
-        }
+        self.pauses
     }
 
     /// Puts a block to the end of the queue, since it may wait for one that has not run yet. A switching
@@ -257,6 +265,8 @@ impl<'a> BlockQueue<'a> {
     fn put_back(&mut self, mut started: Started<'a>) {
         if started.before_pause == 1 {
             started.wakes = self.turns + PAUSE_ROUNDS * self.queue.len() as u64;
+            // One more than drawn: the turn that ends here counts.
+            started.before_pause = 2 + (self.draw() >> 32) % TURNS_BETWEEN_PAUSES;
         }
         started.before_pause = started.before_pause.saturating_sub(1);
         self.queue.push_back(started);
