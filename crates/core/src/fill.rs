@@ -1,12 +1,15 @@
 //! Seeded input data. Every element is a pure function of (seed, buffer, index), so any part can be
 //! computed in any process, in any order, on any number of threads, with the same result.
 
+mod csr;
 mod normal;
 mod recent;
 
 use super::element::Element;
 use crate::data::DataFile;
 use crate::panics::lock;
+use csr::Csr;
+pub use csr::LongRow;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -109,62 +112,6 @@ fn uniforms(seed: u64, buffer: u64, index: u64) -> (f64, f64) {
     // 53 random bits, moved half a step off zero so that the logarithm below is finite.
     let unit = |bits: u64| ((bits >> 11) as f64 + 0.5) * 2f64.powi(-53);
     (unit(first), unit(second))
-}
-
-/// Maximum shift of row boundaries, in steps: below 0.5, they stay ascending.
-const ROW_JITTER: f64 = 0.49;
-
-/// Random stream shared by the offsets and indices of one graph.
-const GRAPH: u64 = 0x6772_6170_6820;
-
-/// Extents of a sparse matrix or a graph.
-#[derive(Debug, Clone, Copy)]
-struct Csr {
-    rows: u64,
-    entries: u64,
-}
-
-/// Returns row offset `row` of `rows` with `entries` entries.
-fn row_offset(seed: u64, Csr { rows, entries }: Csr, row: u64) -> u64 {
-    if row == 0 || rows == 0 {
-        return 0;
-    }
-    if row >= rows {
-        return entries;
-    }
-    let (unit, _) = uniforms(seed, GRAPH, row);
-    let place = row as f64 + 2.0 * ROW_JITTER * (unit - 0.5);
-    ((place / rows as f64 * entries as f64) as u64).min(entries)
-}
-
-/// Returns the row of an entry, and that row's range of entries.
-fn row_of(seed: u64, graph: Csr, entry: u64) -> (u64, u64) {
-    // The last row that begins at or before the entry.
-    let (mut low, mut high) = (0, graph.rows);
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if row_offset(seed, graph, middle) <= entry {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    (
-        row_offset(seed, graph, low),
-        row_offset(seed, graph, low + 1),
-    )
-}
-
-/// Returns the column of an entry: the row's columns are cut into as many parts as it has entries.
-fn column(seed: u64, graph: Csr, columns: u64, entry: u64) -> u64 {
-    let (first, behind) = row_of(seed, graph, entry);
-    let degree = (behind - first).max(1) as f64;
-    let number = (entry - first.min(entry)) as f64;
-    let bound = |number: f64| (number * columns as f64 / degree) as u64;
-    let (low, high) = (bound(number), bound(number + 1.0));
-    let (unit, _) = uniforms(seed, GRAPH + 1, entry);
-    let within = (unit * high.saturating_sub(low) as f64) as u64;
-    (low + within).min(columns.saturating_sub(1))
 }
 
 /// Returns number `index` of a random permutation of `count`: a Feistel network over the next power
@@ -276,13 +223,9 @@ impl Fill {
                     false => corner + (max - corner) * (0.001 + 0.2 * size),
                 }
             }
-            Self::CsrOffsets { entries } => {
-                let rows = count.saturating_sub(1);
-                row_offset(seed, Csr { rows, entries }, index) as f64
-            }
-            Self::CsrIndices { rows, columns } => {
-                let entries = count;
-                column(seed, Csr { rows, entries }, columns, index) as f64
+            Self::CsrOffsets { .. } | Self::CsrIndices { .. } => {
+                let graph = Csr::of(self, count, None);
+                graph.map_or(0.0, |graph| graph.value(self, seed, index) as f64)
             }
             _ => self.value(seed, buffer, index),
         }
@@ -347,6 +290,23 @@ impl Fill {
             }
         }
         bytes
+    }
+
+    /// Returns the bytes of row offsets or column indices of a graph with this long row; `None` for other fills.
+    #[must_use]
+    pub fn with_long_row(
+        &self,
+        element: Element,
+        seed: u64,
+        count: u64,
+        long: LongRow,
+    ) -> Option<Arc<[u8]>> {
+        let graph = Csr::of(self, count, Some(long))?;
+        Some(in_pieces(element, count, |range, bytes| {
+            for index in range {
+                element.encode(graph.value(self, seed, index) as f64, bytes);
+            }
+        }))
     }
 
     /// Computes the first `fresh` elements of `count`.

@@ -77,6 +77,42 @@ fn a_graph_has_ascending_offsets_and_distinct_ascending_columns_in_each_row() {
 }
 
 #[test]
+fn a_graph_may_have_one_long_row() {
+    let (rows, entries, columns) = (200_u64, 1500, 900);
+    let long = LongRow {
+        row: 17,
+        entries: 750,
+    };
+    let decoded = |fill: Fill, count: u64| -> Vec<u64> {
+        let bytes = fill.with_long_row(Element::I32, 7, count, long).unwrap();
+        let values = bytes
+            .chunks_exact(4)
+            .map(|value| Element::I32.decode(value) as u64);
+        values.collect()
+    };
+    let offsets = decoded(Fill::CsrOffsets { entries }, rows + 1);
+    assert_eq!((offsets[0], offsets[200]), (0, entries));
+    assert!(
+        offsets.windows(2).all(|pair| pair[0] <= pair[1]),
+        "{offsets:?}"
+    );
+    let lengths: Vec<u64> = offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!((750..765).contains(&lengths[17]), "{lengths:?}");
+    assert!(lengths.iter().filter(|length| **length > 10).count() == 1);
+    let indices = decoded(Fill::CsrIndices { rows, columns }, entries);
+    for pair in offsets.windows(2) {
+        let row = &indices[pair[0] as usize..pair[1] as usize];
+        assert!(row.windows(2).all(|two| two[0] < two[1]), "{row:?}");
+        assert!(row.iter().all(|column| *column < columns));
+    }
+    assert!(
+        Fill::Arange
+            .with_long_row(Element::I32, 7, 5, long)
+            .is_none()
+    );
+}
+
+#[test]
 fn sorted_sparse_and_boxes_are_what_they_are_called() {
     let floats = |fill: Fill, count| -> Vec<f64> {
         let bytes = fill.bytes(Element::F64, 5, 1, count);

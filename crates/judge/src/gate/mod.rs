@@ -19,6 +19,7 @@ mod evidence;
 mod judge;
 mod keys;
 pub mod level;
+mod long_row;
 mod naive;
 mod on_device;
 pub mod oracle;

@@ -3,9 +3,10 @@
 //! Random numbers hide mistakes: a softmax without its maximum is right on N(0, 1), a dropped key
 //! of small weight is below every tolerance, a tile that reads its neighbour multiplies it by zero.
 //! Each case exposes one kind of mistake. A user's operation gets its declared fill with several
-//! seeds instead, because its hard inputs are unknown, and one run with zeros.
+//! seeds instead, because its hard inputs are unknown, one run with zeros, and one with a long row of a graph.
 
 mod attention;
+mod long_row;
 mod others;
 mod zeros;
 
@@ -82,6 +83,8 @@ pub enum Case {
     Contained,
     /// Zeros among the declared values, beside a reference kernel.
     Zeros,
+    /// A row of a sparse matrix or graph that has half of all entries, beside a reference kernel.
+    LongRow,
 }
 
 impl Case {
@@ -102,6 +105,7 @@ impl Case {
             Self::Masked => "masked",
             Self::Contained => "NaN elsewhere",
             Self::Zeros => "zeros",
+            Self::LongRow => "one long row",
         }
     }
 
@@ -195,8 +199,10 @@ pub(super) struct CaseInputs {
 /// without infinities).
 pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
     let case = data.case?;
-    if case == Case::Zeros {
-        return zeros::make(plan, data.seed);
+    match case {
+        Case::Zeros => return zeros::make(plan, data.seed),
+        Case::LongRow => return long_row::make(plan, data.seed),
+        _ => {}
     }
     let form = Form::new(plan, data.seed)?;
     let built = match oracle_of(plan)? {

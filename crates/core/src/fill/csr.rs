@@ -1,0 +1,100 @@
+//! Sparse matrices and graphs in compressed rows (CSR): offsets and indices that fit each other.
+
+use super::{Fill, uniforms};
+
+/// Maximum shift of row boundaries, in steps: below 0.5, they stay ascending.
+const ROW_JITTER: f64 = 0.49;
+
+/// Random stream shared by the offsets and indices of one graph.
+const GRAPH: u64 = 0x6772_6170_6820;
+
+/// A row that has these entries in addition; the others share the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LongRow {
+    /// The row.
+    pub row: u64,
+    /// Its further entries.
+    pub entries: u64,
+}
+
+/// Extents of a sparse matrix or a graph.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Csr {
+    rows: u64,
+    /// Entries of all rows.
+    entries: u64,
+    long: Option<LongRow>,
+}
+
+impl Csr {
+    /// Returns the graph that `count` elements of a fill describe; `None` if it is none of a graph.
+    pub(super) fn of(fill: &Fill, count: u64, long: Option<LongRow>) -> Option<Csr> {
+        let (rows, entries) = match *fill {
+            Fill::CsrOffsets { entries } => (count.saturating_sub(1), entries),
+            Fill::CsrIndices { rows, .. } => (rows, count),
+            _ => return None,
+        };
+        let long = long.filter(|long| long.row < rows && long.entries <= entries);
+        Some(Csr {
+            rows,
+            entries,
+            long,
+        })
+    }
+
+    /// Returns element `index` of the fill.
+    pub(super) fn value(&self, fill: &Fill, seed: u64, index: u64) -> u64 {
+        match *fill {
+            Fill::CsrIndices { columns, .. } => self.column(seed, columns, index),
+            _ => self.row_offset(seed, index),
+        }
+    }
+
+    /// Returns the offset of a row.
+    fn row_offset(&self, seed: u64, row: u64) -> u64 {
+        let rows = self.rows;
+        let (further, shared) = match self.long {
+            Some(long) => {
+                let behind = u64::from(row > long.row);
+                (behind * long.entries, self.entries - long.entries)
+            }
+            None => (0, self.entries),
+        };
+        if row == 0 || rows == 0 {
+            return 0;
+        }
+        if row >= rows {
+            return self.entries;
+        }
+        let (unit, _) = uniforms(seed, GRAPH, row);
+        let place = row as f64 + 2.0 * ROW_JITTER * (unit - 0.5);
+        further + ((place / rows as f64 * shared as f64) as u64).min(shared)
+    }
+
+    /// Returns the range of entries of the row of an entry.
+    fn row_of(&self, seed: u64, entry: u64) -> (u64, u64) {
+        // The last row that begins at or before the entry.
+        let (mut low, mut high) = (0, self.rows);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if self.row_offset(seed, middle) <= entry {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        (self.row_offset(seed, low), self.row_offset(seed, low + 1))
+    }
+
+    /// Returns the column of an entry: the row's columns are cut into as many parts as it has entries.
+    fn column(&self, seed: u64, columns: u64, entry: u64) -> u64 {
+        let (first, behind) = self.row_of(seed, entry);
+        let degree = (behind - first).max(1) as f64;
+        let number = (entry - first.min(entry)) as f64;
+        let bound = |number: f64| (number * columns as f64 / degree) as u64;
+        let (low, high) = (bound(number), bound(number + 1.0));
+        let (unit, _) = uniforms(seed, GRAPH + 1, entry);
+        let within = (unit * high.saturating_sub(low) as f64) as u64;
+        (low + within).min(columns.saturating_sub(1))
+    }
+}

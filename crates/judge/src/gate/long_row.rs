@@ -1,0 +1,51 @@
+//! A run on a sparse matrix or graph with one long row.
+//!
+//! Rows of generated graphs differ in length, but not by much: none has many times the entries of an average
+//! one, as a row of a real matrix may have. A kernel that reads the first 32 entries of a row is right on
+//! them. Beside a reference kernel, one row gets half of all entries.
+
+use super::adversarial::{Case, Data};
+use super::trials::cost;
+use super::verify::{Gate, Pass, Stop};
+use crate::session::Order;
+
+impl Gate<'_> {
+    /// Judges the candidate on a graph with a long row, as far as the limits allow. A reference that
+    /// fails on it says nothing: its rows may be known to be short.
+    pub(super) fn long_row(&mut self, first_data: Data, first: &Pass) -> Result<(), Stop> {
+        let limit = self.demands.extra_limit;
+        let data = Data {
+            case: Some(Case::LongRow),
+            ..first_data
+        };
+        // A GPU does not survive a row that leaves a buffer.
+        let contained = self.session.can_sample();
+        let affordable = contained && !first.sampled && limit > 0 && cost(first) <= limit;
+        if !affordable || self.references.hard(&self.keyed, data).is_none() {
+            return Ok(());
+        }
+        let argument = first
+            .outputs
+            .first()
+            .map(|(index, _)| &self.plan.arguments[*index]);
+        let Some(all) = argument.map(|argument| 0..argument.count()) else {
+            return Ok(());
+        };
+        if !matches!(self.naive(data, 0, &[all], first), Ok(Some(_))) {
+            return Ok(());
+        }
+        let found = self.pass(data, Order::Natural).and_then(|pass| {
+            let judged = self.judge(data, &pass);
+            self.forget(&pass);
+            judged
+        });
+        match found {
+            // A hazard does not say on which data it was found.
+            Err(Stop::Rejected(mut found)) if !found.detail.contains(&data.to_string()) => {
+                found.detail = format!("{} ({data})", found.detail);
+                Err(Stop::Rejected(found))
+            }
+            found => found,
+        }
+    }
+}
