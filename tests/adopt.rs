@@ -316,7 +316,7 @@ fn host_functions_in_a_type_of_the_kernel_are_no_macros() {
     let said = adopt(dir.path(), "host_member.cu", &[], 2);
     has(
         &said,
-        &["calls strlen, which the device does not have: move host code"],
+        &["calls strlen, which neither the device nor a file that was found has: move host code"],
     );
     assert!(!said.contains("--define"), "{said}");
 }

@@ -134,7 +134,7 @@ pub(crate) fn reach(unit: &Unit, kernel: usize, demanded: &BTreeSet<String>) -> 
                     let same = named(&|name| own.names.iter().any(|known| known == name));
                     same && !own.excludes(item)
                 }
-                Kind::Device | Kind::Declaration | Kind::Macro => {
+                Kind::Device | Kind::Declaration | Kind::Expansion | Kind::Macro => {
                     named(&|name| wanted.contains(name))
                 }
                 Kind::Host | Kind::HostVariable => named(&|name| demanded.contains(name)),
@@ -286,6 +286,11 @@ fn uses(unit: &Unit, item: &Item, kept: &BTreeSet<usize>, words: &BTreeSet<Strin
 fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
     let item = unit.item(at);
     let mut text = unit.text(item).trim_end().to_owned();
+    // The blank line that a last backslash continues a macro with is gone.
+    while item.kind == Kind::Macro && text.ends_with('\\') {
+        text.pop();
+        text.truncate(text.trim_end().len());
+    }
     let here = tunables.iter().filter(|tunable| tunable.item == at);
     for tunable in here {
         match &tunable.definition {

@@ -15,7 +15,7 @@ const MAX_TEXT: usize = 1 << 20;
 
 /// A function-like macro.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Macro {
+pub(crate) struct Macro {
     parameters: Vec<String>,
     body: String,
 }
@@ -29,14 +29,9 @@ impl Launching {
     pub(crate) fn collect(files: &[Source]) -> Self {
         let mut all = BTreeMap::new();
         for source in files {
-            visit(source.tree().root_node(), &mut |node| {
-                if node.kind() == "preproc_function_def"
-                    && let Some((name, found)) = definition(source, node)
-                {
-                    all.entry(name).or_insert(found);
-                }
-                true
-            });
+            for (name, found) in definitions(source) {
+                all.entry(name).or_insert(found);
+            }
         }
         let mut found: BTreeMap<String, Macro> = BTreeMap::new();
         loop {
@@ -83,38 +78,55 @@ impl Launching {
                 Some(Place::Function(range)) => range,
                 Some(Place::Definition) | None => at,
             };
-            found.push_str(&self.expanded(source.text(&range)));
+            found.push_str(&expanded(&self.0, source.text(&range)));
             found.push('\n');
             done.push(range);
         }
         found
     }
+}
 
-    /// Expands every such macro in a text.
-    fn expanded(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for _ in 0..MAX_DEPTH {
-            let before = text.len();
-            let mut changed = false;
-            for (name, each) in &self.0 {
-                // From the last one: a replacement moves everything behind it.
-                for call in outermost_calls(calls(&text, name)).into_iter().rev() {
-                    if text.len() > MAX_TEXT {
-                        return text;
-                    }
-                    text.replace_range(call.at, &each.applied(&call.arguments));
-                    changed = true;
+/// Expands these macros in a text, also where one leads to another.
+pub(crate) fn expanded(macros: &BTreeMap<String, Macro>, text: &str) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..MAX_DEPTH {
+        let before = text.len();
+        let mut changed = false;
+        for (name, each) in macros {
+            // From the last one: a replacement moves everything behind it.
+            for call in outermost_calls(calls(&text, name)).into_iter().rev() {
+                if text.len() > MAX_TEXT {
+                    return text;
                 }
-            }
-            if !changed && text.len() == before {
-                break;
+                text.replace_range(call.at, &each.applied(&call.arguments));
+                changed = true;
             }
         }
-        text
+        if !changed && text.len() == before {
+            break;
+        }
     }
+    text
+}
+
+/// Returns the function-like macros of a file by name.
+pub(crate) fn definitions(source: &Source) -> Vec<(String, Macro)> {
+    let mut all = Vec::new();
+    visit(source.tree().root_node(), &mut |node| {
+        if node.kind() == "preproc_function_def" {
+            all.extend(definition(source, node));
+        }
+        true
+    });
+    all
 }
 
 impl Macro {
+    /// Returns its replacement.
+    pub(crate) fn body(&self) -> &str {
+        &self.body
+    }
+
     /// Substitutes arguments into the macro's body.
     fn applied(&self, arguments: &[String]) -> String {
         let mut made = String::new();
@@ -166,13 +178,13 @@ fn definition(source: &Source, node: Node<'_>) -> Option<(String, Macro)> {
 }
 
 /// One use of a macro.
-struct Call {
+pub(crate) struct Call {
     at: Range<usize>,
     arguments: Vec<String>,
 }
 
 /// Finds every `NAME(…)` in a text.
-fn calls(text: &str, name: &str) -> Vec<Call> {
+pub(crate) fn calls(text: &str, name: &str) -> Vec<Call> {
     let in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let mut found: Vec<Call> = Vec::new();
     for (start, _) in text.match_indices(name) {
@@ -209,7 +221,7 @@ fn outermost_calls(mut calls: Vec<Call>) -> Vec<Call> {
 }
 
 /// Returns the length of an argument list in brackets and its arguments.
-fn listed(text: &str) -> Option<(usize, Vec<String>)> {
+pub(crate) fn listed(text: &str) -> Option<(usize, Vec<String>)> {
     let (mut depth, mut parts, mut from) = (0_usize, Vec::new(), 1);
     let part = |range: Range<usize>| text.get(range).unwrap_or_default().trim().to_owned();
     for (at, c) in text.char_indices() {

@@ -167,9 +167,9 @@ fn help(plan: &Plan, missing: &[String], unknown: &Unknown) -> String {
     }
     if missing.is_empty() && !unknown.functions.is_empty() {
         return format!(
-            "what the kernel reaches calls {}, which the device does not have: move host code out of the \
-             types and functions that the kernel uses; where a header has them for the device, name its \
-             folder: -I FOLDER",
+            "what the kernel reaches calls {}, which neither the device nor a file that was found has: move host \
+             code out of the types and functions that the kernel uses; write out what a program replaces in the \
+             text before it compiles; where a header has them for the device, name its folder: -I FOLDER",
             unknown.functions.join(", ")
         );
     }

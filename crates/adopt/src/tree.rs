@@ -55,6 +55,15 @@ impl Source {
         Some(source)
     }
 
+    /// Leaves places out of the syntax tree, besides those that it has left out already.
+    pub(crate) fn leave_out(&mut self, places: impl Iterator<Item = Range<usize>>) {
+        let mut all = Launching::collect(std::slice::from_ref(self)).uses(self);
+        all.extend(places);
+        if let Some(tree) = parse(&self.text, &all) {
+            self.tree = tree;
+        }
+    }
+
     pub(crate) fn tree(&self) -> &Tree {
         &self.tree
     }

@@ -1,13 +1,18 @@
 //! A translation unit: a CUDA file and the project headers that it includes, as one list of items.
 
 mod branch;
+mod defining;
+mod kind;
 
 use super::AdoptError;
 use super::macros::Launching;
 use super::tree::{Node, Source, words};
 pub(crate) use branch::Branch;
 use branch::{guarded, inside};
-use std::collections::{BTreeMap, BTreeSet};
+use defining::{Defining, Use};
+pub(crate) use kind::Kind;
+use kind::kind_of;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -27,29 +32,6 @@ pub(crate) enum Around {
     Linkage,
     /// A branch of conditional compilation.
     Condition(Branch),
-}
-
-/// Kind of an item, which decides whether it is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// `__global__`.
-    Kernel,
-    /// A function that device code may call.
-    Device,
-    /// A host function, or one without annotation.
-    Host,
-    /// A type, a constant, a device variable, an alias.
-    Declaration,
-    /// A host variable.
-    HostVariable,
-    /// `#define`.
-    Macro,
-    /// `#undef`.
-    Undefine,
-    /// `using namespace`.
-    Using,
-    /// An include outside the project.
-    Include,
 }
 
 /// An item at file scope.
@@ -97,17 +79,13 @@ impl Unit {
     /// # Errors
     /// The file cannot be read.
     pub(crate) fn read(path: &Path, include: &[PathBuf]) -> Result<Self, AdoptError> {
-        let mut reader = Reader {
-            unit: Self {
-                files: Vec::new(),
-                items: Vec::new(),
-                namespaces: BTreeSet::new(),
-            },
-            include,
-            seen: Vec::new(),
-        };
-        reader.file(path)?;
-        let mut unit = reader.unit;
+        let mut unit = Reader::read(path, include, Defining::default())?;
+        let defining = Defining::collect(&unit.files);
+        let used = |source: &Source| !defining.uses(source).is_empty();
+        if unit.files.iter().any(used) {
+            // Again, since the macros of a file may be those of a header that it includes.
+            unit = Reader::read(path, include, defining)?;
+        }
         unit.judge_functions();
         unit.write_out_macros();
         Ok(unit)
@@ -153,7 +131,10 @@ impl Unit {
         &'u self,
         name: &str,
     ) -> impl Iterator<Item = (&'u Item, &'u Source, Node<'u>)> {
-        let named = move |item: &&Item| item.names.iter().any(|known| known == name);
+        // What a macro declares has no syntax tree.
+        let named = move |item: &&Item| {
+            item.kind != Kind::Expansion && item.names.iter().any(|known| known == name)
+        };
         self.items.iter().filter(named).filter_map(|item| {
             let (source, node) = node_of(self, item)?;
             Some((item, source, node))
@@ -201,17 +182,54 @@ struct Reader<'i> {
     include: &'i [PathBuf],
     /// Canonical paths of the files read.
     seen: Vec<PathBuf>,
+    defining: Defining,
+    /// Uses of macros by the number of their file, those that are no items yet.
+    uses: BTreeMap<usize, VecDeque<Use>>,
 }
 
-impl Reader<'_> {
+impl<'i> Reader<'i> {
+    /// Reads a file and the project files that it includes.
+    fn read(path: &Path, include: &'i [PathBuf], defining: Defining) -> Result<Unit, AdoptError> {
+        let mut reader = Self {
+            unit: Unit {
+                files: Vec::new(),
+                items: Vec::new(),
+                namespaces: BTreeSet::new(),
+            },
+            include,
+            seen: Vec::new(),
+            defining,
+            uses: BTreeMap::new(),
+        };
+        reader.file(path)?;
+        Ok(reader.unit)
+    }
+
+    /// Adds the uses of macros before byte `end` as items.
+    fn uses_before(&mut self, file: usize, end: usize, around: &[Around]) {
+        let Some(waiting) = self.uses.get_mut(&file) else {
+            return;
+        };
+        let count = waiting.iter().take_while(|each| each.at.end <= end).count();
+        let found: Vec<Use> = waiting.drain(..count).collect();
+        for each in found.into_iter().filter(|each| !each.names.is_empty()) {
+            self.push_range(file, each.at, around, Kind::Expansion, each.names);
+        }
+    }
+
     fn file(&mut self, path: &Path) -> Result<(), AdoptError> {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if self.seen.contains(&real) || self.seen.len() >= MAX_FILES {
             return Ok(());
         }
         self.seen.push(real);
-        let source = Source::read(path)?;
+        let mut source = Source::read(path)?;
         let index = self.unit.files.len();
+        let uses = self.defining.uses(&source);
+        if !uses.is_empty() {
+            source.leave_out(uses.iter().map(|each| each.at.clone()));
+            self.uses.insert(index, uses.into());
+        }
         let tree = source.tree().clone();
         self.unit.files.push(source);
         self.children(index, tree.root_node(), &[]);
@@ -222,8 +240,10 @@ impl Reader<'_> {
         let mut cursor = node.walk();
         let all: Vec<Node<'_>> = node.children(&mut cursor).collect();
         for child in all {
+            self.uses_before(file, child.start_byte(), around);
             self.node(file, child, around);
         }
+        self.uses_before(file, node.end_byte(), around);
     }
 
     fn text(&self, file: usize, node: Node<'_>) -> String {
@@ -284,6 +304,7 @@ impl Reader<'_> {
         let inner = inside(around, &opening, file, node.start_byte());
         let inner = if guard { &plain } else { &inner };
         for child in all.iter().skip(if guard { 2 } else { 1 }) {
+            self.uses_before(file, child.start_byte(), inner);
             match child.kind() {
                 "preproc_else" | "preproc_elif" | "preproc_elifdef" => {
                     self.branch(file, *child, around, &opening);
@@ -291,6 +312,7 @@ impl Reader<'_> {
                 _ => self.node(file, *child, inner),
             }
         }
+        self.uses_before(file, node.end_byte(), inner);
     }
 
     fn branch(&mut self, file: usize, node: Node<'_>, around: &[Around], before: &str) {
@@ -305,6 +327,7 @@ impl Reader<'_> {
         };
         let inner = inside(around, &opening, file, node.start_byte());
         for child in all.iter().skip(skip) {
+            self.uses_before(file, child.start_byte(), &inner);
             match child.kind() {
                 "preproc_else" | "preproc_elif" | "preproc_elifdef" => {
                     self.branch(file, *child, around, &opening);
@@ -312,6 +335,7 @@ impl Reader<'_> {
                 _ => self.node(file, *child, &inner),
             }
         }
+        self.uses_before(file, node.end_byte(), &inner);
     }
 
     fn includes(&mut self, file: usize, node: Node<'_>, around: &[Around]) {
@@ -391,7 +415,17 @@ impl Reader<'_> {
         kind: Kind,
         names: Vec<String>,
     ) {
-        let at = node.byte_range();
+        self.push_range(file, node.byte_range(), around, kind, names);
+    }
+
+    fn push_range(
+        &mut self,
+        file: usize,
+        at: Range<usize>,
+        around: &[Around],
+        kind: Kind,
+        names: Vec<String>,
+    ) {
         let mut all: BTreeSet<String> = BTreeSet::new();
         all.extend(
             words(self.unit.file(file).code(&at))
@@ -430,42 +464,6 @@ fn in_project(here: &Path, spelled: &str) -> Option<PathBuf> {
         let mut paths = folders.map(|folder| folder.join(spelled));
         paths.find(|path| path.is_file())
     })
-}
-
-/// Classifies a function or declaration by the words before its body.
-fn kind_of(text: &str, node: Node<'_>) -> Kind {
-    let body = super::tree::body(node).map_or(text.len(), |body| {
-        body.start_byte().saturating_sub(node.start_byte())
-    });
-    let head = text.get(..body).unwrap_or(text);
-    let has = |word: &str| words(head).contains(&word);
-    if has("__global__") {
-        return Kind::Kernel;
-    }
-    if has("__device__") || has("__constant__") || has("__shared__") {
-        return if super::tree::is_function(node) {
-            Kind::Device
-        } else {
-            Kind::Declaration
-        };
-    }
-    if super::tree::is_function(node) {
-        return Kind::Host;
-    }
-    let constant =
-        has("constexpr") || has("const") || has("using") || has("typedef") || has("extern");
-    let inner = super::tree::inner(node).kind();
-    if inner == "declaration" && !constant {
-        // `struct S { … } s;` also declares a type.
-        if text.contains('{') && (has("struct") || has("enum") || has("class") || has("union")) {
-            return Kind::Declaration;
-        }
-        return Kind::HostVariable;
-    }
-    if inner == "expression_statement" {
-        return Kind::HostVariable;
-    }
-    Kind::Declaration
 }
 
 /// Returns the syntax node of an item.
