@@ -71,6 +71,30 @@ fn what_is_not_executed_is_unsupported_by_name() {
 }
 
 #[test]
+fn a_kernel_that_launches_a_kernel_is_unsupported_by_name() {
+    let child = ".visible .entry child() { ret; }";
+    let runtime = ".extern .func (.param .b64 r) cudaGetParameterBufferV2();";
+    for (body, name) in [
+        (
+            ".reg .b64 %rd<2>;\nmov.u64 %rd1, child;",
+            "mov.u64 (the address of kernel `child`: kernels that launch kernels are not supported)",
+        ),
+        (
+            ".param .b64 r;\ncall (r), cudaGetParameterBufferV2, ();",
+            "call (call of `cudaGetParameterBufferV2` of the device runtime: kernels that launch kernels are not supported)",
+        ),
+        (
+            ".reg .b64 %rd<2>;\nmov.u64 %rd1, nothing;",
+            "mov.u64 (`nothing` is not a variable)",
+        ),
+    ] {
+        let text = module(body).replacen(".visible", &format!("{runtime}\n{child}\n.visible"), 1);
+        let unsupported = Module::load(&text).unwrap().supported("k").unwrap_err();
+        assert_eq!(unsupported.instruction, name);
+    }
+}
+
+#[test]
 fn an_undeclared_register_is_an_error_with_line_and_column() {
     let Err(LoadError::Ptx(error)) = Module::load(&module("mov.u32 %r1, 0;")) else {
         panic!("an error is expected")

@@ -15,12 +15,16 @@ use ptx::ast::{Ast, Function, Init, Instruction, Operand};
 /// Address of the first function; each has 16 bytes. No variable is there.
 const FUNCTIONS: u64 = 0x7400_0000_0000;
 
+/// Why what a kernel needs to launch another has no meaning here.
+const NESTED: &str = "kernels that launch kernels are not supported";
+
 /// The functions of a module that can be called.
 #[derive(Debug, Default)]
 pub(crate) struct FunctionTable<'a> {
     bodies: HashMap<&'a str, (u64, &'a Function<'a>)>,
     /// Functions whose address is taken somewhere in the module, in the order of the text.
     taken: Vec<&'a Function<'a>>,
+    kernels: HashSet<&'a str>,
 }
 
 impl<'a> FunctionTable<'a> {
@@ -59,7 +63,19 @@ impl<'a> FunctionTable<'a> {
         FunctionTable {
             bodies,
             taken: taken.into_iter().map(|(_, f)| f).collect(),
+            kernels: (ast.functions.iter().filter(|f| f.entry))
+                .map(|f| f.name)
+                .collect(),
         }
+    }
+
+    /// The failure of an operand whose name is neither a variable nor a function.
+    pub(super) fn no_address(&self, name: &str) -> Fail {
+        Fail::Operand(if self.kernels.contains(name) {
+            format!("the address of kernel `{name}`: {NESTED}")
+        } else {
+            format!("`{name}` is not a variable")
+        })
     }
 
     /// The address that a pointer to the function holds.
@@ -197,9 +213,13 @@ impl<'a> Lower<'a> {
             if self.external(name, call.arguments, call.results)? {
                 return Ok(());
             }
-            return Err(Fail::Operand(format!(
-                "call of the external function `{name}`"
-            )));
+            return Err(Fail::Operand(
+                if name.starts_with("cuda") || name.starts_with("__cuda") {
+                    format!("call of `{name}` of the device runtime: {NESTED}")
+                } else {
+                    format!("call of the external function `{name}`")
+                },
+            ));
         };
         let frame = self.called(callee);
         let arguments = self.copies(call.arguments, &frame.params, true)?;
