@@ -31,6 +31,12 @@ fn a_c_program_finds_the_functions_and_errors_of_the_driver() {
 }
 
 #[test]
+fn handles_have_a_context_of_their_own() {
+    let ended = run_program("contexts.c", &[]);
+    assert!(ended.stderr.contains("no hazards"), "{}", ended.stderr);
+}
+
+#[test]
 fn memory_is_mapped_at_reserved_addresses_and_streams_wait_for_words() {
     let ended = run_program("mappings.c", &[]);
     assert!(ended.stderr.contains("no hazards"), "{}", ended.stderr);

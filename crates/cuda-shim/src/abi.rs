@@ -57,6 +57,20 @@ macro_rules! initialized {
     };
 }
 
+/// Exports functions of the driver interface on a stream, the named argument. A stream that the program created has its
+/// context; the others are those of the current one.
+macro_rules! on_stream {
+    ($stream:ident; $($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
+        $crate::abi::driver! {
+            $($(#[$meta])*
+            fn $name($($argument: $type),*) {
+                $crate::driver::contexts::check_stream($stream)?;
+                $body
+            })+
+        }
+    };
+}
+
 /// Exports functions of both interfaces, `fn NAME_OF_DRIVER | NAME_OF_RUNTIME`, which need a current context in
 /// that of the driver.
 macro_rules! both {
@@ -68,10 +82,16 @@ macro_rules! both_initialized {
     ($($functions:tt)+) => { $crate::abi::both_as! { initialized, $($functions)+ } };
 }
 
-/// The same, with the macro that exports functions of the driver interface.
+/// The same, on a stream.
+macro_rules! both_on_stream {
+    ($stream:ident; $($functions:tt)+) => { $crate::abi::both_as! { on_stream ($stream;), $($functions)+ } };
+}
+
+/// The same, with the macro that exports functions of the driver interface and what it takes before them.
 macro_rules! both_as {
-    ($macro:ident, $($(#[$meta:meta])* fn $driver:ident | $runtime:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
+    ($macro:ident $(($($before:tt)+))?, $($(#[$meta:meta])* fn $driver:ident | $runtime:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
         $crate::abi::$macro! {
+            $($($before)+)?
             $($(#[$meta])*
             fn $driver($($argument: $type),*) $body)+
         }
@@ -82,7 +102,10 @@ macro_rules! both_as {
     };
 }
 
-pub(crate) use {both, both_as, both_initialized, driver, in_context, initialized, runtime};
+pub(crate) use {
+    both, both_as, both_initialized, both_on_stream, driver, in_context, initialized, on_stream,
+    runtime,
+};
 
 /// Lets the next call of this thread mean the stream of the thread by the default stream. The functions for programs
 /// that are compiled so (`_ptsz`, `_ptds`) call it and continue in the plain ones.

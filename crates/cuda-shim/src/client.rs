@@ -44,6 +44,11 @@ pub(crate) fn create_stream(flags: u32, priority: i32) -> Result<u64, Code> {
 /// Handle of the stream of the calling thread, one for all threads.
 const OWN_HANDLE: u64 = 2;
 
+/// Reports whether a handle means a stream of the current context: null, `CU_STREAM_LEGACY` or that of the thread.
+pub(crate) fn is_of_each_context(stream: u64) -> bool {
+    stream <= OWN_HANDLE
+}
+
 /// Returns the stream that a call means by a handle: that of the thread for its handle, and for the default one in
 /// calls of programs that are compiled so.
 pub(crate) fn resolve_stream(handle: u64) -> u64 {

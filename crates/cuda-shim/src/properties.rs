@@ -8,6 +8,17 @@ use crate::connection::Device;
 pub(crate) const DRIVER_VERSION: i32 = 13_000;
 /// Address on the PCI bus.
 pub(crate) const BUS_ID: &CStr = c"0000:01:00.0";
+
+/// Reports whether a text is the bus address: hexadecimal numbers, `[domain:]bus:device[.function]`.
+pub(crate) fn is_bus_id(text: &str) -> bool {
+    let (place, function) = text.split_once('.').unwrap_or((text, "0"));
+    let numbers = place
+        .split(':')
+        .map(|number| u32::from_str_radix(number, 16).ok());
+    let place: Option<Vec<u32>> = numbers.collect();
+    let is_first = u32::from_str_radix(function, 16) == Ok(0);
+    is_first && matches!(place.as_deref(), Some([1, 0] | [0, 1, 0]))
+}
 /// `cudaUUID_t` of the device.
 pub(crate) const UUID: [u8; 16] = *b"virtual-gpu-0000";
 
@@ -310,6 +321,24 @@ mod tests {
             shared_optin: 672,
         },
     ];
+
+    #[test]
+    fn a_bus_address_is_read_in_each_form() {
+        for right in ["0000:01:00.0", "0:1:0", "1:0.0", "01:00"] {
+            assert!(is_bus_id(right), "{right}");
+        }
+        for wrong in [
+            "0000:02:00.0",
+            "0:1:0.1",
+            "1:1:0",
+            "1",
+            "",
+            "0:x:0",
+            "0:1:0:0",
+        ] {
+            assert!(!is_bus_id(wrong), "{wrong}");
+        }
+    }
 
     #[test]
     fn fields_are_where_the_headers_have_them() {

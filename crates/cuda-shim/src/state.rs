@@ -8,7 +8,9 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::advice::Advice;
@@ -33,6 +35,8 @@ pub(crate) struct State {
     pub(crate) printed: Mutex<Vec<u8>>,
     /// A fault of a kernel, which stays until a reset.
     pub(crate) sticky: AtomicI32,
+    /// The cache hint that the program set.
+    pub(crate) cache_config: AtomicU32,
     /// Messages that were printed.
     pub(crate) said: Mutex<BTreeSet<String>>,
     /// Limits that the program set, by their number in `cudaLimit`.
@@ -105,6 +109,7 @@ static OWN: State = State {
     runtime_is_active: AtomicBool::new(false),
     printed: Mutex::new(Vec::new()),
     sticky: AtomicI32::new(0),
+    cache_config: AtomicU32::new(0),
     said: Mutex::new(BTreeSet::new()),
     limits: Mutex::new(BTreeMap::new()),
     mappings: Mutex::new(BTreeMap::new()),

@@ -1,10 +1,16 @@
 //! The context of a device: functions that differ by name only in the two interfaces.
 
 use std::ffi::{c_int, c_uint};
+use std::sync::atomic::Ordering;
 
 use crate::abi::{both, store};
 use crate::client;
+use crate::errors;
 use crate::protocol::{GREATEST_PRIORITY, LEAST_PRIORITY};
+use crate::state::state;
+
+/// The last cache hint, `CU_FUNC_CACHE_PREFER_EQUAL`.
+const EQUAL: c_uint = 3;
 
 both! {
     /// Waits for the device.
@@ -32,13 +38,19 @@ both! {
         unsafe { store(value, client::get_limit(limit)? as usize) }
     }
 
-    /// A hint without an effect.
-    fn cuCtxSetCacheConfig | cudaDeviceSetCacheConfig(_config: c_uint) { Ok(()) }
+    /// Keeps the cache hint, which has no effect.
+    fn cuCtxSetCacheConfig | cudaDeviceSetCacheConfig(config: c_uint) {
+        match config {
+            0..=EQUAL => state().cache_config.store(config, Ordering::Relaxed),
+            _ => return Err(errors::INVALID_VALUE),
+        }
+        Ok(())
+    }
 
     /// Returns the cache hint.
     fn cuCtxGetCacheConfig | cudaDeviceGetCacheConfig(config: *mut c_uint) {
         // SAFETY: the program passes where the result goes.
-        unsafe { store(config, 0) }
+        unsafe { store(config, state().cache_config.load(Ordering::Relaxed)) }
     }
 
     /// A hint without an effect.

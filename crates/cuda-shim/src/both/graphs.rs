@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::abi::{both, store, text};
+use crate::abi::{both_initialized, store, text};
 use crate::client::AttributeValue;
 use crate::errors;
 use crate::graph::{
@@ -18,7 +18,7 @@ fn attribute(node: *mut c_void, number: c_uint) -> NodeAttribute {
     }
 }
 
-both! {
+both_initialized! {
     /// Creates an empty graph.
     fn cuGraphCreate | cudaGraphCreate(graph: *mut *mut c_void, flags: c_uint) {
         if flags != 0 {

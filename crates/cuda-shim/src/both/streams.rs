@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::abi::{both, store};
+use crate::abi::{both, both_initialized, both_on_stream, store};
 use crate::client::{self, AttributeValue};
 use crate::errors::{self, Code};
 use crate::graph::{
@@ -29,6 +29,52 @@ unsafe extern "C" fn run_callback(callback: *mut c_void) {
 }
 
 both! {
+    /// Creates an event with flags.
+    fn cuEventCreate | cudaEventCreateWithFlags(event: *mut *mut c_void, flags: c_uint) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(event, pointer_to(client::create_event(flags)?)) }
+    }
+
+    /// Exchanges the mode of captures: each mode permits the same.
+    fn cuThreadExchangeStreamCaptureMode | cudaThreadExchangeStreamCaptureMode(mode: *mut c_uint) {
+        // SAFETY: the program passes the mode and where the one before goes, or null.
+        let mode = unsafe { mode.as_mut() }.ok_or(errors::INVALID_VALUE)?;
+        *mode = graph::exchange_mode(*mode)?;
+        Ok(())
+    }
+}
+
+both_initialized! {
+    /// Copies the attributes of a stream to another one.
+    fn cuStreamCopyAttributes | cudaStreamCopyAttributes(to: *mut c_void, from: *mut c_void) {
+        client::copy_stream_attributes(stream_of(to), stream_of(from))
+    }
+
+    /// Destroys an event.
+    fn cuEventDestroy_v2 | cudaEventDestroy(event: *mut c_void) { client::destroy_event(address_of(event)) }
+
+    /// Waits for an event.
+    fn cuEventSynchronize | cudaEventSynchronize(event: *mut c_void) { client::synchronize_event(address_of(event)) }
+
+    /// Reports whether an event has completed.
+    fn cuEventQuery | cudaEventQuery(event: *mut c_void) { client::query_event(address_of(event)) }
+
+    /// Returns the time between two events on the virtual clock, ms.
+    fn cuEventElapsedTime | cudaEventElapsedTime(ms: *mut f32, start: *mut c_void, end: *mut c_void) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(ms, client::elapsed_ms(address_of(start), address_of(end))?) }
+    }
+
+    /// The same.
+    fn cuEventElapsedTime_v2 | cudaEventElapsedTime_v2(ms: *mut f32, start: *mut c_void, end: *mut c_void) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(ms, client::elapsed_ms(address_of(start), address_of(end))?) }
+    }
+}
+
+both_on_stream! {
+    stream;
+
     /// Waits for a stream.
     fn cuStreamSynchronize | cudaStreamSynchronize(stream: *mut c_void) { client::synchronize(stream_of(stream)) }
 
@@ -83,11 +129,6 @@ both! {
         unsafe { store(value, found) }
     }
 
-    /// Copies the attributes of a stream to another one.
-    fn cuStreamCopyAttributes | cudaStreamCopyAttributes(to: *mut c_void, from: *mut c_void) {
-        client::copy_stream_attributes(stream_of(to), stream_of(from))
-    }
-
     /// Runs a function of the program after the work of a stream.
     fn cuLaunchHostFunc | cudaLaunchHostFunc(
         stream: *mut c_void,
@@ -113,15 +154,6 @@ both! {
         submit(stream_of(stream), Node::Host(call))
     }
 
-    /// Creates an event with flags.
-    fn cuEventCreate | cudaEventCreateWithFlags(event: *mut *mut c_void, flags: c_uint) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(event, pointer_to(client::create_event(flags)?)) }
-    }
-
-    /// Destroys an event.
-    fn cuEventDestroy_v2 | cudaEventDestroy(event: *mut c_void) { client::destroy_event(address_of(event)) }
-
     /// Records an event.
     fn cuEventRecord | cudaEventRecord(event: *mut c_void, stream: *mut c_void) {
         submit(stream_of(stream), Node::Record(address_of(event)))
@@ -130,24 +162,6 @@ both! {
     /// Records an event with flags.
     fn cuEventRecordWithFlags | cudaEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, flags: c_uint) {
         graph::submit_event(stream_of(stream), Node::Record(address_of(event)), flags)
-    }
-
-    /// Waits for an event.
-    fn cuEventSynchronize | cudaEventSynchronize(event: *mut c_void) { client::synchronize_event(address_of(event)) }
-
-    /// Reports whether an event has completed.
-    fn cuEventQuery | cudaEventQuery(event: *mut c_void) { client::query_event(address_of(event)) }
-
-    /// Returns the time between two events on the virtual clock, ms.
-    fn cuEventElapsedTime | cudaEventElapsedTime(ms: *mut f32, start: *mut c_void, end: *mut c_void) {
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(ms, client::elapsed_ms(address_of(start), address_of(end))?) }
-    }
-
-    /// The same.
-    fn cuEventElapsedTime_v2 | cudaEventElapsedTime_v2(ms: *mut f32, start: *mut c_void, end: *mut c_void) {
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(ms, client::elapsed_ms(address_of(start), address_of(end))?) }
     }
 
     /// Begins the capture of a stream into a graph.
@@ -200,13 +214,5 @@ both! {
         let info = CaptureInfo { graph, dependencies, count, ..CaptureInfo::new(status, id) };
         // SAFETY: the program passes where the results go.
         unsafe { info.fill(stream) }
-    }
-
-    /// Exchanges the mode of captures: each mode permits the same.
-    fn cuThreadExchangeStreamCaptureMode | cudaThreadExchangeStreamCaptureMode(mode: *mut c_uint) {
-        // SAFETY: the program passes the mode and where the one before goes, or null.
-        let mode = unsafe { mode.as_mut() }.ok_or(errors::INVALID_VALUE)?;
-        *mode = graph::exchange_mode(*mode)?;
-        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::abi::{driver, in_context, store};
+use crate::abi::{driver, in_context, initialized, store};
 use crate::client;
 use crate::driver::contexts::{
     self, PRIMARY, check_initialized, contexts, current, pop, pop_if_current, push, selected,
@@ -192,13 +192,19 @@ driver! {
     }
 }
 
-in_context! {
-    /// Returns the device of the current context.
+initialized! {
+    /// Returns the device of the current context, also of a primary one that nobody retains.
     fn cuCtxGetDevice(number: *mut c_int) {
+        match selected() {
+            Some(PRIMARY) => {}
+            _ => current().map(drop)?,
+        }
         // SAFETY: the program passes where the result goes.
         unsafe { store(number, 0) }
     }
+}
 
+in_context! {
     /// Returns the flags of the current context.
     fn cuCtxGetFlags(flags: *mut c_uint) {
         let context = current()?;

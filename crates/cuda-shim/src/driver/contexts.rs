@@ -6,9 +6,10 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::client;
+use crate::client::{self, is_of_each_context};
 use crate::connection::device;
 use crate::errors::{self, Code};
+use crate::memory::address_of;
 use crate::state::{state, thread_state};
 
 /// Handle of the primary context.
@@ -29,6 +30,8 @@ pub(crate) struct Contexts {
     pub(crate) created: BTreeMap<u64, u32>,
     /// Contexts of the streams that this interface created.
     of_streams: BTreeMap<u64, u64>,
+    /// Contexts of the memory that this interface allocated, by its address, where not the primary one.
+    of_memory: BTreeMap<u64, u64>,
     next: u64,
 }
 
@@ -37,6 +40,7 @@ static CONTEXTS: Mutex<Contexts> = Mutex::new(Contexts {
     primary_flags: 0,
     created: BTreeMap::new(),
     of_streams: BTreeMap::new(),
+    of_memory: BTreeMap::new(),
     next: PRIMARY + HANDLE_STEP,
 });
 
@@ -133,9 +137,35 @@ pub(crate) fn current() -> Result<u64, Code> {
     }
 }
 
+/// Fails without a current context where the stream is one of every context.
+pub(crate) fn check_stream(stream: *const c_void) -> Result<(), Code> {
+    match is_of_each_context(address_of(stream)) {
+        true => current().map(drop),
+        false => check_initialized(),
+    }
+}
+
 /// Keeps the context that a stream was created in.
 pub(crate) fn note_stream(stream: u64, context: u64) {
     contexts().of_streams.insert(stream, context);
+}
+
+/// Keeps the context that memory was allocated in.
+pub(crate) fn note_memory(address: u64, context: u64) {
+    let mut contexts = contexts();
+    match context {
+        PRIMARY => contexts.of_memory.remove(&address),
+        created => contexts.of_memory.insert(address, created),
+    };
+}
+
+/// The context of memory. What the runtime allocates is of the primary one.
+pub(crate) fn memory_context(address: u64) -> u64 {
+    contexts()
+        .of_memory
+        .get(&address)
+        .copied()
+        .unwrap_or(PRIMARY)
 }
 
 /// Forgets a destroyed stream.

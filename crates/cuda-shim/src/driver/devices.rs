@@ -7,7 +7,7 @@ use crate::connection::device;
 use crate::driver::contexts::{check_initialized, initialize};
 use crate::errors::{self, Code};
 use crate::pools;
-use crate::properties::{BUS_ID, DRIVER_VERSION, UUID};
+use crate::properties::{BUS_ID, DRIVER_VERSION, UUID, is_bus_id};
 use crate::protocol::kind;
 
 /// Fails before `cuInit`, and for a number that is not a device's.
@@ -131,7 +131,7 @@ driver! {
         check_initialized()?;
         // SAFETY: the program passes a text and where the result goes.
         unsafe {
-            match text(id)? == BUS_ID.to_str().unwrap_or_default() {
+            match is_bus_id(text(id)?) {
                 true => store(number, 0),
                 false => Err(errors::INVALID_DEVICE),
             }

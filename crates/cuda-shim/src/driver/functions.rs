@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::abi::{driver, in_context, store, text};
+use crate::abi::{driver, in_context, initialized, store, text};
 use crate::client;
 use crate::connection::device;
 use crate::driver::module_handles::module_handle;
@@ -155,29 +155,7 @@ driver! {
     }
 }
 
-in_context! {
-    /// Returns an attribute of a kernel.
-    fn cuFuncGetAttribute(value: *mut c_int, number: c_uint, function: *mut c_void) {
-        let function = find_function(function)?;
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(value, attribute(&function, number)?) }
-    }
-
-    /// Sets an attribute, such as the most dynamic shared memory.
-    fn cuFuncSetAttribute(function: *mut c_void, number: c_uint, value: c_int) {
-        set_attribute(&*find_function(function)?, number, value)
-    }
-
-    /// A hint without an effect.
-    fn cuFuncSetCacheConfig(function: *mut c_void, _config: c_uint) {
-        find_function(function).map(drop)
-    }
-
-    /// A hint without an effect.
-    fn cuFuncSetSharedMemConfig(function: *mut c_void, _config: c_uint) {
-        find_function(function).map(drop)
-    }
-
+initialized! {
     /// Returns the module of a kernel.
     fn cuFuncGetModule(module: *mut *mut c_void, function: *mut c_void) {
         let found = find_function(function)?.module;
@@ -208,6 +186,30 @@ in_context! {
         find_function(function)?;
         // SAFETY: the program passes where the result goes.
         unsafe { store(state, 1) }
+    }
+}
+
+in_context! {
+    /// Returns an attribute of a kernel.
+    fn cuFuncGetAttribute(value: *mut c_int, number: c_uint, function: *mut c_void) {
+        let function = find_function(function)?;
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(value, attribute(&function, number)?) }
+    }
+
+    /// Sets an attribute, such as the most dynamic shared memory.
+    fn cuFuncSetAttribute(function: *mut c_void, number: c_uint, value: c_int) {
+        set_attribute(&*find_function(function)?, number, value)
+    }
+
+    /// A hint without an effect.
+    fn cuFuncSetCacheConfig(function: *mut c_void, _config: c_uint) {
+        find_function(function).map(drop)
+    }
+
+    /// A hint without an effect.
+    fn cuFuncSetSharedMemConfig(function: *mut c_void, _config: c_uint) {
+        find_function(function).map(drop)
     }
 
     /// Loads a kernel: no effect.

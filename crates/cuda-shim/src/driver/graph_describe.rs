@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use crate::abi::{in_context, store};
+use crate::abi::{initialized, store};
 use crate::driver::copies::Copy3d;
 use crate::driver::functions::handle_of;
 use crate::driver::graphs::KernelNode2;
@@ -10,7 +10,7 @@ use crate::errors;
 use crate::graph::{self, KernelNode, Node, replace};
 use crate::memory::address_of;
 
-in_context! {
+initialized! {
     /// Returns the parameters of a kernel.
     fn cuGraphKernelNodeGetParams(node: *mut c_void, parameters: *mut KernelNode) {
         let (launch, arguments) = graph::describe_kernel(address_of(node))?;

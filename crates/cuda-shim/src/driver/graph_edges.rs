@@ -2,11 +2,11 @@
 
 use std::ffi::c_void;
 
-use crate::abi::in_context;
+use crate::abi::initialized;
 use crate::graph::{Question, Wanted, change_edges, list_edges, list_related, remove};
 use crate::memory::address_of;
 
-in_context! {
+initialized! {
     /// Adds dependencies.
     fn cuGraphAddDependencies(
         graph: *mut c_void, from: *const *mut c_void, to: *const *mut c_void, count: usize,

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::abi::{driver, in_context, store};
+use crate::abi::{driver, initialized, store};
 use crate::driver::copies::Copy3d;
 use crate::driver::devices::check_device;
 use crate::driver::graphs::KernelNode2;
@@ -45,7 +45,7 @@ unsafe fn add_any(
     unsafe { add(graph, handle, dependencies, AnyNode::create(node, LAYOUTS)?) }
 }
 
-in_context! {
+initialized! {
     /// Adds a node of any type.
     fn cuGraphAddNode(
         handle: *mut *mut c_void,

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use crate::abi::{in_context, store};
+use crate::abi::{initialized, store};
 use crate::driver::copies::Copy3d;
 use crate::driver::functions::find_function;
 use crate::driver::launches::{Arguments, prepare};
@@ -78,7 +78,7 @@ unsafe fn instantiate(
     }
 }
 
-in_context! {
+initialized! {
     /// Makes an executable copy of a graph.
     fn cuGraphInstantiate_v2(
         executable: *mut *mut c_void,

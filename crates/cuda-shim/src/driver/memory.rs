@@ -2,9 +2,9 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::abi::{driver, in_context, store};
+use crate::abi::{driver, in_context, on_stream, store};
 use crate::advice::{self, Range};
-use crate::driver::contexts::{PRIMARY, check_initialized, selected};
+use crate::driver::contexts::{PRIMARY, check_initialized, memory_context, note_memory, selected};
 use crate::errors::{self, Code};
 use crate::graph::refuse_unsafe;
 use crate::memory::{
@@ -22,8 +22,10 @@ pub(crate) unsafe fn allocate_into(to: *mut u64, bytes: usize, kind: u32) -> Res
         return Err(errors::INVALID_VALUE);
     }
     refuse_unsafe()?;
+    let address = memory::allocate(bytes as u64, kind)?;
+    note_memory(address, selected().unwrap_or(PRIMARY));
     // SAFETY: the caller's promise.
-    unsafe { store(to, memory::allocate(bytes as u64, kind)?) }
+    unsafe { store(to, address) }
 }
 
 in_context! {
@@ -78,40 +80,10 @@ in_context! {
         unsafe { allocate_into(address, bytes, kind::MANAGED) }
     }
 
-    /// Allocates device memory in the order of a stream.
-    fn cuMemAllocAsync(address: *mut u64, bytes: usize, stream: *mut c_void) {
-        if address.is_null() || bytes == 0 {
-            return Err(errors::INVALID_VALUE);
-        }
-        let found = crate::graph::allocate_in_order(bytes as u64, stream_of(stream), None)?;
-        // SAFETY: the program passes where the address goes.
-        unsafe { store(address, found) }
-    }
-
-    /// Allocates memory of a pool.
-    fn cuMemAllocFromPoolAsync(
-        address: *mut u64,
-        bytes: usize,
-        pool: *mut c_void,
-        stream: *mut c_void,
-    ) {
-        if address.is_null() || bytes == 0 {
-            return Err(errors::INVALID_VALUE);
-        }
-        let found = crate::graph::allocate_in_order(bytes as u64, stream_of(stream), Some(pool))?;
-        // SAFETY: the program passes where the address goes.
-        unsafe { store(address, found) }
-    }
-
     /// Frees device or managed memory.
     fn cuMemFree_v2(address: u64) {
         refuse_unsafe()?;
         memory::release_kind(address, false)
-    }
-
-    /// Frees device memory in the order of a stream.
-    fn cuMemFreeAsync(address: u64, stream: *mut c_void) {
-        crate::graph::release_in_order(address, stream_of(stream))
     }
 
     /// Frees page-locked host memory.
@@ -194,6 +166,40 @@ in_context! {
     }
 }
 
+on_stream! {
+    stream;
+
+    /// Allocates device memory in the order of a stream.
+    fn cuMemAllocAsync(address: *mut u64, bytes: usize, stream: *mut c_void) {
+        if address.is_null() || bytes == 0 {
+            return Err(errors::INVALID_VALUE);
+        }
+        let found = crate::graph::allocate_in_order(bytes as u64, stream_of(stream), None)?;
+        // SAFETY: the program passes where the address goes.
+        unsafe { store(address, found) }
+    }
+
+    /// Allocates memory of a pool.
+    fn cuMemAllocFromPoolAsync(
+        address: *mut u64,
+        bytes: usize,
+        pool: *mut c_void,
+        stream: *mut c_void,
+    ) {
+        if address.is_null() || bytes == 0 {
+            return Err(errors::INVALID_VALUE);
+        }
+        let found = crate::graph::allocate_in_order(bytes as u64, stream_of(stream), Some(pool))?;
+        // SAFETY: the program passes where the address goes.
+        unsafe { store(address, found) }
+    }
+
+    /// Frees device memory in the order of a stream.
+    fn cuMemFreeAsync(address: u64, stream: *mut c_void) {
+        crate::graph::release_in_order(address, stream_of(stream))
+    }
+}
+
 /// Description of an address.
 #[derive(Debug, Clone, Copy)]
 struct Pointer {
@@ -266,11 +272,7 @@ fn attribute(pointer: Option<Pointer>, number: c_uint) -> Result<Value, Code> {
     let (address, base, bytes) = pointer.map_or((0, 0, 0), |p| (p.address, p.base, p.bytes));
     let kind = pointer.map_or(kind::DEVICE, |pointer| pointer.kind);
     Ok(match number {
-        1 => Value::Long(if known {
-            selected().unwrap_or(PRIMARY)
-        } else {
-            0
-        }),
+        1 => Value::Long(if known { memory_context(base) } else { 0 }),
         2 if !known => Value::Int(0),
         2 => Value::Int(if kind == kind::PINNED { HOST } else { DEVICE }),
         3 => Value::Long(if reaches_device(pool_of(address)) {

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::abi::{driver, in_context, store, text};
+use crate::abi::{driver, in_context, initialized, store, text};
 use crate::connection::take_failure;
 use crate::driver::contexts::check_initialized;
 use crate::driver::functions::{forget_functions, function_handle};
@@ -285,6 +285,9 @@ in_context! {
         unsafe { find_variable(address, bytes, module, name, false) }
     }
 
+}
+
+initialized! {
     /// Returns the number of kernels.
     fn cuModuleGetFunctionCount(count: *mut c_uint, module: *mut c_void) {
         // SAFETY: the program passes where the result goes.

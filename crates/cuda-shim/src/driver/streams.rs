@@ -2,17 +2,14 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::abi::{driver, in_context, store};
-use crate::client;
+use crate::abi::{driver, in_context, on_stream, store};
+use crate::client::{self, is_of_each_context};
 use crate::driver::contexts::{
     check_initialized, current, forget_stream, note_stream, stream_context,
 };
 use crate::errors::Code;
 use crate::graph::{self, CaptureInfo, Handles};
 use crate::memory::{address_of, pointer_to, stream_of};
-
-/// The last handle of a default stream: null, `CU_STREAM_LEGACY`, `CU_STREAM_PER_THREAD`.
-const LAST_DEFAULT: u64 = 2;
 
 /// Creates a stream of the current context; stores its handle.
 ///
@@ -28,10 +25,10 @@ unsafe fn create(to: *mut *mut c_void, flags: c_uint, priority: c_int) -> Result
 
 /// The context of a stream. A default stream is one of the current context; a created stream needs none.
 fn context_of(stream: *mut c_void) -> Result<u64, Code> {
-    check_initialized()?;
-    if address_of(stream) <= LAST_DEFAULT {
+    if is_of_each_context(address_of(stream)) {
         return current();
     }
+    check_initialized()?;
     client::describe_stream(stream_of(stream))?;
     Ok(stream_context(stream_of(stream)))
 }
@@ -77,6 +74,11 @@ in_context! {
         unsafe { create(stream, flags, priority) }
     }
 
+}
+
+on_stream! {
+    stream;
+
     /// Destroys a stream.
     fn cuStreamDestroy_v2(stream: *mut c_void) {
         client::destroy_stream(address_of(stream))?;
@@ -86,7 +88,7 @@ in_context! {
 
     /// Associates managed memory with a stream: no effect.
     fn cuStreamAttachMemAsync(
-        _stream: *mut c_void,
+        stream: *mut c_void,
         _address: u64,
         _bytes: usize,
         _flags: c_uint,

@@ -7,7 +7,7 @@ use crate::client;
 use crate::connection::{device, last_error};
 use crate::errors::{self, Code};
 use crate::properties::DRIVER_VERSION;
-use crate::properties::{BUS_ID, device_properties};
+use crate::properties::{BUS_ID, device_properties, is_bus_id};
 use crate::runtime::registration::set_again;
 use crate::runtime::{FULL_VERSION, VERSION};
 
@@ -138,7 +138,7 @@ runtime! {
     fn cudaDeviceGetByPCIBusId(number: *mut c_int, id: *const c_char) {
         // SAFETY: the program passes a text and where the result goes.
         unsafe {
-            match text(id)? == BUS_ID.to_str().unwrap_or_default() {
+            match is_bus_id(text(id)?) {
                 true => store(number, 0),
                 false => Err(errors::INVALID_DEVICE),
             }
