@@ -11,8 +11,10 @@
 
 mod narrow;
 mod scaled;
+mod sparse;
 
 pub use scaled::{BlockScales, ScaleOperand};
+pub use sparse::SparseOperands;
 
 use super::host::vectorised;
 use super::layout::{a_element, accumulator_element, b_element};

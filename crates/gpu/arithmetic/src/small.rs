@@ -31,6 +31,26 @@ impl Small {
             Small::E2m1 => E2M1,
         }
     }
+
+    /// Returns the bits of one element in a packed pair: those of four-bit codes have no padding.
+    #[inline(always)]
+    pub const fn pair_shift(self) -> u32 {
+        match self {
+            Small::E2m1 => 4,
+            _ => 8,
+        }
+    }
+
+    /// Returns the codes of a packed pair, the lower one first, without padding.
+    #[inline(always)]
+    pub const fn split(self, pair: u16) -> [u8; 2] {
+        let mask = match self {
+            Small::E4m3 | Small::E5m2 => 0xff,
+            Small::E2m3 | Small::E3m2 => 0x3f,
+            Small::E2m1 => 0xf,
+        };
+        [pair as u8 & mask, (pair >> self.pair_shift()) as u8 & mask]
+    }
 }
 
 /// `cvt.rn.satfinite{.relu}.<format>.f32`: to nearest even, saturating to the largest finite value.

@@ -59,6 +59,11 @@ impl Reader {
             // The reuse bits belong to the sources, and forms 2, 3 and 7 swap two of them.
             64 if !uniform && matches!(self.form, 2 | 3 | 7) => self.bit(123),
             64 if !uniform => self.bit(124),
+            // `nvdisasm` does not print that of a fourth source.
+            40 if !uniform => {
+                self.bit(125);
+                false
+            }
             _ => false,
         };
         Register {

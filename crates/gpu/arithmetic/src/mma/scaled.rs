@@ -83,7 +83,7 @@ impl BlockScales {
 }
 
 /// Calls `f` with register, lane, position in the register and value of each element.
-fn for_each_element(
+pub(super) fn for_each_element(
     element: super::Element,
     registers: &[&Lanes],
     mut f: impl FnMut(usize, usize, usize, f32),

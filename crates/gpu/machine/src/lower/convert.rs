@@ -2,11 +2,10 @@
 
 use sass::Instruction;
 
-use super::{Form, Run};
+use super::{Form, Run, small};
 use crate::registers::{Origin, Part, Registers, Source};
 use gpu_arithmetic::convert::{self, IntType};
 use gpu_arithmetic::half::{self, Bfloat16, Fp16, Half};
-use gpu_arithmetic::small::{self, Small};
 use gpu_arithmetic::{Overflow, Round, single};
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {
@@ -248,20 +247,11 @@ fn integral(i: &Instruction) -> Option<Run> {
     })
 }
 
-fn small(name: &str) -> Option<Small> {
-    match name {
-        "E4M3" => Some(Small::E4m3),
-        "E5M2" => Some(Small::E5m2),
-        _ => None,
-    }
-}
-
 /// Lowers a conversion of two numbers into one register.
 fn packed(i: &Instruction) -> Option<Run> {
     let form = Form::new(i, true)?;
-    let format = i.modifiers.iter().find_map(|m| small(m));
-    if i.has("UNPACK_B") {
-        return unpacked(i, &form, format?);
+    if let Some(format) = small::format(i) {
+        return small::lower(i, &form, format);
     }
     let relu = i.has("RELU");
     let round = round(i);
@@ -274,28 +264,7 @@ fn packed(i: &Instruction) -> Option<Run> {
     if i.has("TF32") {
         return tensor_float(&form, round, overflow, relu);
     }
-    if let (Some(format), true) = (format, i.has("UNPACK_B_MERGE_C")) {
-        return bytes_of_halves(&form, format, relu);
-    }
     let (high, low) = (form.source(0)?, form.source(1)?);
-    if let Some(format) = format {
-        let kept = form.source(2);
-        let merged = i.has("PACK_AB_MERGE_C");
-        if i.has("F16") || i.has("BF16") || !merged {
-            return None;
-        }
-        return Some(Box::new(move |r, mask| {
-            let (high, low) = (r.float(&high), r.float(&low));
-            let kept = kept.map_or([0; 32], |c| r.int(&c));
-            let out = std::array::from_fn(|l| {
-                let code =
-                    |bits: u32| u32::from(small::from_f32(format, f32::from_bits(bits), relu));
-                // The pair goes into the lower half; the third operand supplies the upper half.
-                kept[l] << 16 | code(high[l]) << 8 | code(low[l])
-            });
-            r.set(d, mask, &out);
-        }));
-    }
     let merged = i.has("MERGE_C");
     // A single result is supported only with zero in the other half.
     if merged && low.from != Origin::Value(0) || !merged && !i.has("PACK_AB") {
@@ -329,21 +298,7 @@ fn tensor_float(form: &Form, round: Round, overflow: Overflow, relu: bool) -> Op
         let out = r.float(&source).map(|bits| {
             let x = f32::from_bits(bits);
             // NaN stays NaN.
-            small::to_tf32(if relu && x <= 0.0 { 0.0 } else { x }, round, overflow)
-        });
-        r.set(d, mask, &out);
-    }))
-}
-
-/// Lowers two halves to two bytes in the lower half; another register supplies the upper half.
-fn bytes_of_halves(form: &Form, format: Small, relu: bool) -> Option<Run> {
-    let (d, a, kept) = (form.dest?, form.source(0)?, form.source(1)?);
-    Some(Box::new(move |r, mask| {
-        let (a, kept) = (r.halves(&a), r.int(&kept));
-        let out = std::array::from_fn(|l| {
-            let code =
-                |bits: u32| u32::from(small::from_f32(format, half::f16_to_f32(bits as u16), relu));
-            kept[l] << 16 | code(a[l] >> 16) << 8 | code(a[l])
+            gpu_arithmetic::small::to_tf32(if relu && x <= 0.0 { 0.0 } else { x }, round, overflow)
         });
         r.set(d, mask, &out);
     }))
@@ -385,6 +340,8 @@ fn packed_ints(i: &Instruction) -> Option<Run> {
         "S8" => (8, true),
         "U4" => (4, false),
         "S4" => (4, true),
+        "U2" => (2, false),
+        "S2" => (2, true),
         _ => return None,
     };
     if !i.has("SAT") || kept.part != Part::Whole {
@@ -401,31 +358,6 @@ fn packed_ints(i: &Instruction) -> Option<Run> {
             // Two numbers of 16 bits leave no room for another register.
             let above = if bits == 16 { 0 } else { kept[l] << (2 * bits) };
             above | code(a[l]) << bits | code(b[l])
-        });
-        r.set(d, mask, &out);
-    }))
-}
-
-/// Lowers two bytes to two halves.
-fn unpacked(i: &Instruction, form: &Form, format: Small) -> Option<Run> {
-    let (d, a) = (form.dest?, form.source(0)?);
-    let relu = i.has("RELU");
-    if i.has("BF16") {
-        return None;
-    }
-    Some(Box::new(move |r, mask| {
-        let row = r.int(&Source {
-            part: Part::Whole,
-            ..a
-        });
-        let shift = if a.part == Part::High { 16 } else { 0 };
-        let out = row.map(|v| {
-            let one = |n: u32| {
-                let code = (v >> (shift + 8 * n)) as u8;
-                let x = half::f32_to_f16(small::to_f32(format, code));
-                u32::from(if relu { half::relu::<Fp16>(x) } else { x })
-            };
-            one(1) << 16 | one(0)
         });
         r.set(d, mask, &out);
     }))

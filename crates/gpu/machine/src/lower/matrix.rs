@@ -4,7 +4,9 @@ use sass::Instruction;
 
 use super::{Form, Run};
 use crate::registers::{Dest, Origin, Registers, Source};
-use gpu_arithmetic::mma::{Accumulator, BlockScales, Element, Mma, ScaleOperand, mma_f64};
+use gpu_arithmetic::mma::{
+    Accumulator, BlockScales, Element, Mma, ScaleOperand, SparseOperands, mma_f64,
+};
 use gpu_arithmetic::{Lanes, Round, layout};
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {
@@ -17,14 +19,18 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
 }
 
 fn shape(i: &Instruction) -> Option<(usize, usize, usize)> {
-    // The mark of a scaled product stands before the shape.
-    let shape = i.modifiers.iter().find(|name| **name != "SF")?;
+    // The mark of a scaled or sparse product stands before the shape.
+    let shape = i
+        .modifiers
+        .iter()
+        .find(|name| !matches!(**name, "SF" | "SP"))?;
     Some(match *shape {
         "1688" => (16, 8, 8),
         "1684" => (16, 8, 4),
         "16816" => (16, 8, 16),
         "16832" => (16, 8, 32),
         "16864" => (16, 8, 64),
+        "168128" => (16, 8, 128),
         "8816" => (8, 8, 16),
         "8832" => (8, 8, 32),
         _ => return None,
@@ -70,7 +76,8 @@ pub(super) fn types(i: &Instruction) -> Option<(Element, Element, Accumulator)> 
 fn form_of(i: &Instruction) -> Option<Mma> {
     let (m, n, k) = shape(i)?;
     let known = [
-        "F32", "F16", "BF16", "TF32", "SAT", "ROW", "COL", "16832", "16864", "E8", "UE4M3", "4X",
+        "F32", "F16", "BF16", "TF32", "SAT", "ROW", "COL", "16832", "16864", "168128", "E8",
+        "UE4M3", "4X", "1688", "16816",
     ];
     let all_known = |m: &&'static str| known.contains(m) || element(m).is_some();
     if !i.modifiers.iter().skip(1).all(all_known) {
@@ -102,7 +109,10 @@ fn registers(r: &Registers, s: &Source, count: usize) -> [Lanes; 8] {
 
 fn product(i: &Instruction) -> Option<Run> {
     let mma = form_of(i)?;
-    let counts = mma.registers()?;
+    let counts = match i.has("SP") {
+        true => mma.sparse_registers()?,
+        false => mma.registers()?,
+    };
     let form = Form::new(i, true)?;
     let d = form.dest?;
     let [a, b, c] = form.first_three()?;
@@ -110,9 +120,17 @@ fn product(i: &Instruction) -> Option<Run> {
         true => Some(Scales::new(i, &form)?),
         false => None,
     };
+    let sparse = match i.has("SP") {
+        true => Some(Metadata::new(&form)?),
+        false => None,
+    };
     // Fragments are registers of the lanes, or all zero.
     let plain = |s: &Source| matches!(s.from, Origin::Row(_) | Origin::Value(0));
-    let most = if scales.is_some() { 6 } else { 3 };
+    let most = match (&scales, &sparse) {
+        (None, None) => 3,
+        (None, Some(_)) => 5,
+        _ => 6,
+    };
     if ![a, b, c].iter().all(plain) || counts.a > 8 || form.sources.len() > most {
         return None;
     }
@@ -126,14 +144,47 @@ fn product(i: &Instruction) -> Option<Run> {
         let b: Vec<&Lanes> = b.iter().take(counts.b).collect();
         let c: Vec<&Lanes> = c.iter().take(counts.c).collect();
         let mut out = [[0; 32]; 8];
-        match &scales {
-            None => mma.run(&a, &b, &c, &mut out[..counts.d]),
-            Some(scales) => scales.run(r, &mma, [&a, &b, &c], &mut out[..counts.d]),
+        let results = &mut out[..counts.d];
+        match (&scales, &sparse) {
+            (None, None) => mma.run(&a, &b, &c, results),
+            (None, Some(sparse)) => sparse.run(r, &mma, [&a, &b, &c], results),
+            (Some(scales), _) => scales.run(r, &mma, [&a, &b, &c], results),
         }
         for (n, row) in (0u8..).zip(out.iter().take(counts.d)) {
             r.set(d.next(n), mask, row);
         }
     }))
+}
+
+/// Metadata of a sparse A: after the accumulators their register, and the number of the first lane of four.
+struct Metadata {
+    words: Source,
+    selector: u32,
+}
+
+impl Metadata {
+    fn new(form: &Form) -> Option<Metadata> {
+        let Origin::Value(selector) = form.source(4)?.from else {
+            return None;
+        };
+        Some(Metadata {
+            words: form.source(3)?,
+            selector: selector as u32,
+        })
+    }
+
+    fn run(&self, r: &Registers, mma: &Mma, [a, b, c]: [&[&Lanes]; 3], out: &mut [Lanes]) {
+        let metadata = &r.int(&self.words);
+        let selector = self.selector;
+        let operands = SparseOperands {
+            a,
+            b,
+            c,
+            metadata,
+            selector,
+        };
+        mma.run_sparse(operands, out);
+    }
 }
 
 /// Scales of A and B: after the accumulators their registers, and a uniform register that selects among them.

@@ -1,6 +1,7 @@
 //! Lowering of decoded instructions to executable operations.
 
 mod convert;
+mod small;
 mod float;
 mod half;
 mod integer;

@@ -240,9 +240,19 @@ pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
         let (a, rest) = operands.split_at(m.a.len());
         let (b, rest) = rest.split_at(m.b.len());
         let c = &rest[..m.c.len()];
-        match &m.scales {
-            None => m.form.run(a, b, c, &mut d[..n]),
-            Some(scales) => {
+        match (&m.scales, m.sparse) {
+            (None, None) => m.form.run(a, b, c, &mut d[..n]),
+            (_, Some((metadata, selector))) => {
+                let operands = mma::SparseOperands {
+                    a,
+                    b,
+                    c,
+                    metadata: &file[metadata as usize],
+                    selector,
+                };
+                m.form.run_sparse(operands, &mut d[..n]);
+            }
+            (Some(scales), None) => {
                 let operand = |side: usize| {
                     // The selectors are those of the whole warp.
                     let [byte, thread] = scales.selectors[side].map(|row| file[row as usize][0]);

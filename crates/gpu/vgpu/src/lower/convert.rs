@@ -2,22 +2,21 @@
 
 use crate::counters::Class;
 use crate::exec::regs::{Alu, alu};
-use crate::lower::{Mods, Picked};
+use crate::lower::{Mods, Picked, small};
 use gpu_arithmetic::convert::{self as c, IntType};
 use gpu_arithmetic::half::{self as h, Bfloat16, Fp16, Half};
-use gpu_arithmetic::small::{self, Small};
 use gpu_arithmetic::{Overflow, Round, double, single as s};
 use ptx::ast::Type;
 
 const FTZ: u32 = 8;
 const SAT: u32 = 16;
-const RELU: u32 = 32;
-const FINITE: u32 = 64;
+pub(super) const RELU: u32 = 32;
+pub(super) const FINITE: u32 = 64;
 /// The source is f64 (float to integer) or signed (integer to float).
 const FLAG: u32 = 128;
 
 #[inline(always)]
-fn round(k: u32) -> Round {
+pub(super) fn round(k: u32) -> Round {
     match k & 7 {
         0 => Round::Rn,
         1 => Round::Rz,
@@ -28,7 +27,7 @@ fn round(k: u32) -> Round {
 }
 
 #[inline(always)]
-fn overflow(k: u32) -> Overflow {
+pub(super) fn overflow(k: u32) -> Overflow {
     if k & FINITE != 0 {
         Overflow::Finite
     } else {
@@ -127,18 +126,17 @@ fn packed(a: i32, b: i32, c: u32, k: u32) -> u32 {
 }
 
 fn pair(m: &Mods<'_>, to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
+    if let Some(picked) = small::pick(to, from, k) {
+        return Some(picked);
+    }
     let (to_float, from_float) = (to.float(), from.float());
     match (to, from) {
         (Type::F16x2 | Type::Bf16x2, Type::F32) => Some((pack_halves(to), k)),
-        (Type::E4m3x2 | Type::E5m2x2, _) => Some((to_bytes(to, from)?, k)),
-        (Type::F16x2 | Type::Bf16x2, Type::E4m3x2 | Type::E5m2x2) => {
-            Some((from_bytes(to, from)?, k))
-        }
         (Type::Tf32, Type::F32) => Some((
             alu!(k; |a: F32| -> U32 {
                 // NaN stays NaN.
                 let a = if k & RELU != 0 && a <= 0.0 { 0.0 } else { a };
-                small::to_tf32(a, round(k), overflow(k))
+                gpu_arithmetic::small::to_tf32(a, round(k), overflow(k))
             }),
             k,
         )),
@@ -350,44 +348,4 @@ fn pack_halves(to: Type) -> Alu {
     } else {
         alu!(k = [0]; |a: F32, b: F32| -> U32 h::pack(narrow::<Bfloat16>(b, k), narrow::<Bfloat16>(a, k)))
     }
-}
-
-fn to_bytes(to: Type, from: Type) -> Option<Alu> {
-    Some(match (to, from) {
-        (Type::E4m3x2, Type::F32) => {
-            alu!(k; |a: F32, b: F32| -> U16 bytes(Small::E4m3, a, b, k))
-        }
-        (Type::E5m2x2, Type::F32) => {
-            alu!(k; |a: F32, b: F32| -> U16 bytes(Small::E5m2, a, b, k))
-        }
-        (Type::E4m3x2, Type::F16x2) => alu!(k; |a: U32| -> U16 {
-            let (low, high) = h::unpack(a);
-            bytes(Small::E4m3, Fp16::widen(high), Fp16::widen(low), k)
-        }),
-        (Type::E5m2x2, Type::F16x2) => alu!(k; |a: U32| -> U16 {
-            let (low, high) = h::unpack(a);
-            bytes(Small::E5m2, Fp16::widen(high), Fp16::widen(low), k)
-        }),
-        _ => return None,
-    })
-}
-
-fn bytes(format: Small, high: f32, low: f32, k: u32) -> u16 {
-    let one = |x| u16::from(small::from_f32(format, x, k & RELU != 0));
-    one(high) << 8 | one(low)
-}
-
-fn from_bytes(to: Type, from: Type) -> Option<Alu> {
-    fn halves(format: Small, a: u16, k: u32) -> u32 {
-        let one = |b: u16| {
-            let x = Fp16::narrow(small::to_f32(format, b as u8));
-            if k & RELU != 0 { h::relu::<Fp16>(x) } else { x }
-        };
-        h::pack(one(a & 255), one(a >> 8))
-    }
-    Some(match (to, from) {
-        (Type::F16x2, Type::E4m3x2) => alu!(k; |a: U16| -> U32 halves(Small::E4m3, a, k)),
-        (Type::F16x2, Type::E5m2x2) => alu!(k; |a: U16| -> U32 halves(Small::E5m2, a, k)),
-        _ => return None,
-    })
 }

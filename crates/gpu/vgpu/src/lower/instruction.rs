@@ -33,7 +33,7 @@ impl<'a> Lower<'a> {
             "setp" => self.setp(i, &m),
             "set" => self.set(i, &m),
             "cvt" => self.plain(i, self.rounded("cvt", &m, convert::pick(&m))),
-            "lop3" => self.lop3(i),
+            "lop3" => self.lop3(i, &m),
             "cvta" => self.cvta(i, &m),
             "isspacep" => self.isspacep(i, &m),
             "addc" | "subc" | "madc" => self.carry(i, &m),
@@ -351,14 +351,37 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    fn lop3(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
-        let [dest, a, b, c, Operand::Int(table)] = i.operands.as_slice() else {
+    fn lop3(&mut self, i: &'a Instruction<'a>, m: &Mods<'a>) -> Lowered<()> {
+        let (operands, combine) = match i.operands.split_last() {
+            Some((_, operands)) if m.has("and") || m.has("or") => (
+                operands,
+                i.operands.get(operands.len()..).unwrap_or_default(),
+            ),
+            _ => (i.operands.as_slice(), &[][..]),
+        };
+        let [dest, a, b, c, Operand::Int(table)] = operands else {
             return Err(Fail::Unsupported("this form"));
         };
-        if matches!(dest, Operand::Pair(..)) {
-            return Err(Fail::Unsupported("with a predicate"));
+        let picked = select::lop3(*table as u32 & 255);
+        if combine.is_empty() {
+            return self.emit(picked, dest, &[a, b, c]);
         }
-        self.emit(select::lop3(*table as u32 & 255), dest, &[a, b, c])
+        let Operand::Pair(dest, p) = dest else {
+            return Err(Fail::Operand(
+                "a predicate destination is needed".to_owned(),
+            ));
+        };
+        let mut s = [0; 4];
+        for (slot, operand) in s.iter_mut().zip([a, b, c]) {
+            *slot = self.source(operand, Kind::R32)?;
+        }
+        // In a row of its own: the destination may be one of the sources, or `_`.
+        let (d, imm, holds) = (self.row32(), picked.imm, self.new_pred());
+        self.push(Op::Alu(picked.alu.run, Slots { d, s, imm }), Class::Int);
+        self.push_alu(alu!(|a: U32| -> P a != 0).run, holds, [d, 0, 0, 0]);
+        self.emit(picked, dest, &[a, b, c])?;
+        let (p, _) = self.dest(p, Kind::P)?;
+        self.combined(holds, p, &Operand::Sink, combine, m)
     }
 
     fn cvta(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {

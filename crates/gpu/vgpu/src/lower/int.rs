@@ -248,6 +248,12 @@ fn bits(opcode: &str, m: &Mods<'_>, ty: Type) -> Option<Picked> {
         ("bfi", true) => alu!(|a: U64, b: U64, c: U32, d: U32| -> U64 n::bfi(a, b, c, d, 64)),
         ("fns", _) => alu!(|a: U32, b: U32, c: U32| -> U32 n::fns(a, b, c as i32)),
         ("sad", false) if ty.bytes() == 4 => return sad(signed),
+        ("sad", false) if ty == Type::U16 => {
+            alu!(|a: U16, b: U16, c: U16| -> U16 c.wrapping_add(a.abs_diff(b)))
+        }
+        ("sad", false) if ty == Type::S16 => {
+            alu!(|a: S16, b: S16, c: S16| -> S16 c.wrapping_add(a.abs_diff(b) as i16))
+        }
         ("sad", true) if signed => {
             alu!(|a: U64, b: U64, c: U64| -> U64 n::sad64(a, b, c, true))
         }

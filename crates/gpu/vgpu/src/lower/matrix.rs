@@ -160,9 +160,6 @@ impl<'a> Lower<'a> {
 
     fn mma(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
         let shape = shape(m).ok_or(Fail::Unsupported(""))?;
-        if m.has("sp") || m.has("sp::ordered_metadata") {
-            return Err(Fail::Unsupported("sparse"));
-        }
         if !m.has("row") || !m.has("col") {
             return Err(Fail::Unsupported("a layout other than row.col"));
         }
@@ -177,9 +174,10 @@ impl<'a> Lower<'a> {
         let &[d, a, b, c] = words.as_slice() else {
             return Err(Fail::Unsupported(""));
         };
-        let [od, oa, ob, oc, scales @ ..] = i.operands.as_slice() else {
+        let [od, oa, ob, oc, rest @ ..] = i.operands.as_slice() else {
             return Err(Fail::Operand("four operands are needed".to_owned()));
         };
+        let sparse = self.mma_metadata(m, rest)?;
         if d == "f64" {
             return self.mma_f64(m, shape, [od, oa, ob, oc]);
         }
@@ -188,21 +186,49 @@ impl<'a> Lower<'a> {
         if m.has("kind::mxf4") || m.has("kind::mxf4nvf4") {
             (form.a, form.b) = (Element::PackedE2m1, Element::PackedE2m1);
         }
-        let counts = form
-            .registers()
-            .ok_or(Fail::Unsupported("this combination"))?;
+        let counts = match sparse {
+            Some(_) => form.sparse_registers(),
+            None => form.registers(),
+        };
+        let counts = counts.ok_or(Fail::Unsupported("this combination"))?;
         let op = MmaOp {
             form,
             a: self.fixed(oa, counts.a)?,
             b: self.fixed(ob, counts.b)?,
             c: self.fixed(oc, counts.c)?,
             d: self.fixed(od, counts.d)?,
-            scales: self.mma_scales(m, scales)?,
+            scales: self.mma_scales(m, rest)?,
+            sparse,
         };
         let results = (form.d == Accumulator::F32).then(|| op.d.clone());
-        self.push_flops(Op::Mma(Box::new(op)), Class::Tensor, shape.flops());
+        // Products with the zeros of a sparse matrix are not computed.
+        let k = if sparse.is_some() {
+            shape.k / 2
+        } else {
+            shape.k
+        };
+        let flops = Shape { k, ..shape }.flops();
+        self.push_flops(Op::Mma(Box::new(op)), Class::Tensor, flops);
         self.round_singles(&results.unwrap_or_default());
         Ok(())
+    }
+
+    /// Returns the row of the metadata of a sparse A and the selector of its lanes.
+    fn mma_metadata(
+        &mut self,
+        m: &Mods<'_>,
+        operands: &'a [Operand<'a>],
+    ) -> Lowered<Option<(u32, u32)>> {
+        if !m.has("sp") && !m.has("sp::ordered_metadata") {
+            return Ok(None);
+        }
+        match operands {
+            [metadata, Operand::Int(selector @ 0..=3)] => {
+                Ok(Some((self.fixed(metadata, 1)?[0], *selector as u32)))
+            }
+            [_, _] => Err(Fail::Operand("a selector from 0 to 3 is needed".to_owned())),
+            _ => Err(Fail::Unsupported("sparse, with block scales")),
+        }
     }
 
     /// Lowers the operands of `.block_scale`: `scale-a, {byte-id, thread-id}, scale-b, {byte-id, thread-id}`.

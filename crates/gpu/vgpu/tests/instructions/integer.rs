@@ -136,6 +136,18 @@ fn saturating_and_24_bit_forms() {
     check("sad.u32 {d}, {a}, {b}, {c};", R, &[I, I, I], |x| {
         cut(s(x[2]) + i128::from(x[0].abs_diff(x[1])), 32)
     });
+    let halves = [(H, Kind::Int); 3];
+    for (ty, sign) in [("s16", true), ("u16", false)] {
+        check(
+            &format!("sad.{ty} {{d}}, {{a}}, {{b}}, {{c}};"),
+            H,
+            &halves,
+            |x| {
+                let [a, b, c] = [x[0], x[1], x[2]].map(|v| number(v, 16, sign));
+                cut(c + (a - b).abs(), 16)
+            },
+        );
+    }
 }
 
 #[test]
@@ -179,17 +191,40 @@ fn logic_works_bit_by_bit() {
     check("xor.pred {d}, {a}, {b};", P, &p, |x| x[0] ^ x[1]);
     check("not.pred {d}, {a};", P, &p[..1], |x| 1 - x[0]);
     for table in [0x01_u64, 0x96, 0xe8, 0xca, 0x80, 0xfe, 0x6a, 0x2d, 0xf8] {
-        check(
-            &format!("lop3.b32 {{d}}, {{a}}, {{b}}, {{c}}, {table};"),
-            R,
-            &[I, I, I],
-            |x| {
-                (0..32).fold(0, |d, i| {
-                    let index = (x[0] >> i & 1) << 2 | (x[1] >> i & 1) << 1 | (x[2] >> i & 1);
-                    d | (table >> index & 1) << i
-                })
-            },
-        );
+        let text = format!("lop3.b32 {{d}}, {{a}}, {{b}}, {{c}}, {table};");
+        check(&text, R, &[I, I, I], |x| by_table(x, table));
+    }
+}
+
+/// The result of `lop3`.
+fn by_table(x: &[u64], table: u64) -> u64 {
+    (0..32).fold(0, |d, i| {
+        let index = (x[0] >> i & 1) << 2 | (x[1] >> i & 1) << 1 | (x[2] >> i & 1);
+        d | (table >> index & 1) << i
+    })
+}
+
+#[test]
+fn logic_with_three_inputs_has_a_predicate() {
+    let operands = [I, I, I, (P, Kind::Int)];
+    for table in [0x80_u64, 0xca, 0] {
+        for (operation, and) in [("and", true), ("or", false)] {
+            let holds = |x: &[u64]| match and {
+                true => by_table(x, table) != 0 && x[3] != 0,
+                false => by_table(x, table) != 0 || x[3] != 0,
+            };
+            let form = format!("lop3.{operation}.b32");
+            let operation = format!("{{a}}, {{b}}, {{c}}, {table}, {{e}};");
+            check(&format!("{form} _|{{d}}, {operation}"), P, &operands, |x| {
+                holds(x).into()
+            });
+            // The destination may be a source, and the predicate the one combined with.
+            let both = format!("{form} {{a}}|{{e}}, {operation} selp.b32 {{d}}, {{a}}, -1, {{e}};");
+            check(&both, R, &operands, |x| match holds(x) {
+                true => by_table(x, table),
+                false => u64::from(u32::MAX),
+            });
+        }
     }
 }
 

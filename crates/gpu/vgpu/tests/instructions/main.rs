@@ -11,6 +11,7 @@ mod approximate;
 mod halves;
 mod integer;
 mod convert;
+mod small;
 mod compare;
 mod vectors;
 mod warp;

@@ -2,6 +2,7 @@
 //! printed in the PTX ISA.
 
 mod scaled;
+mod sparse;
 mod wmma;
 
 use crate::harness::{Random, launch_words};

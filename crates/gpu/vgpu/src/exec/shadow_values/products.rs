@@ -125,10 +125,10 @@ impl Warp {
     }
 
     /// Computes the shadows of `mma.sync` before it is executed; `None` where there are none, and
-    /// for a product with scales.
+    /// for a product with scales or a sparse A.
     pub(in crate::exec) fn mma_shadows(&self, m: &MmaOp) -> Option<ProductShadows> {
         self.shadows.as_ref()?;
-        if m.scales.is_some() {
+        if m.scales.is_some() || m.sparse.is_some() {
             return None;
         }
         let form = &m.form;

@@ -15,6 +15,8 @@ pub(crate) struct MmaOp {
     pub(crate) d: Vec<u32>,
     /// `.block_scale`.
     pub(crate) scales: Option<MmaScales>,
+    /// `.sp`: row of the metadata and the selector of its lanes.
+    pub(crate) sparse: Option<(u32, u32)>,
 }
 
 /// Scales of the blocks of A and B, with their rows.

@@ -1,0 +1,35 @@
+// Conversions to and from numbers of four, six and eight bits by the intrinsics of CUDA's headers.
+// nvcc 13.0 -ptx and -cubin of each architecture; before 10.0 the headers convert in software.
+#include <cuda_fp4.h>
+#include <cuda_fp6.h>
+#include <cuda_fp8.h>
+#define AT (blockIdx.x * blockDim.x + threadIdx.x)
+extern "C" __global__ void narrow(const unsigned *in, unsigned *out, int) {
+    unsigned i = AT;
+    const float *f = (const float *)in;
+    float2 p = {f[4 * i % 4096], f[(4 * i + 1) % 4096]};
+    unsigned four = __nv_cvt_float2_to_fp4x2(p, __NV_E2M1, cudaRoundNearest);
+    unsigned one = __nv_cvt_float_to_fp4(p.y, __NV_E2M1, cudaRoundNearest);
+    unsigned six = __nv_cvt_float2_to_fp6x2(p, __NV_E2M3, cudaRoundNearest);
+    unsigned other = __nv_cvt_float2_to_fp6x2(p, __NV_E3M2, cudaRoundNearest);
+    out[4 * i % 4096] = four | one << 8 | six << 16;
+    out[(4 * i + 1) % 4096] = other;
+    __nv_bfloat162_raw h;
+    h.x = in[(4 * i + 2) % 4096];
+    h.y = in[(4 * i + 2) % 4096] >> 16;
+    out[(4 * i + 2) % 4096] = __nv_cvt_float2_to_e8m0x2(p, __NV_SATFINITE, cudaRoundPosInf) |
+                              __nv_cvt_float2_to_e8m0x2(p, __NV_NOSAT, cudaRoundZero) << 16;
+    out[(4 * i + 3) % 4096] = __nv_cvt_bfloat162raw_to_e8m0x2(h, __NV_NOSAT, cudaRoundPosInf) |
+                              __nv_cvt_bfloat162raw_to_e8m0x2(h, __NV_SATFINITE, cudaRoundZero) << 16;
+}
+extern "C" __global__ void widen(const unsigned *in, unsigned *out, int) {
+    unsigned i = AT, w = in[i];
+    __half2_raw four = __nv_cvt_fp4x2_to_halfraw2(w, __NV_E2M1), upper = __nv_cvt_fp4x2_to_halfraw2(w >> 8, __NV_E2M1);
+    __half2_raw six = __nv_cvt_fp6x2_to_halfraw2(w & 0x3f3f, __NV_E2M3);
+    __half2_raw other = __nv_cvt_fp6x2_to_halfraw2(w >> 16 & 0x3f3f, __NV_E3M2);
+    __nv_bfloat162_raw power = __nv_cvt_e8m0x2_to_bf162raw(w >> 16);
+    out[4 * i % 4096] = four.x | (unsigned)four.y << 16;
+    out[(4 * i + 1) % 4096] = upper.x ^ (unsigned)upper.y << 16;
+    out[(4 * i + 2) % 4096] = (six.x | (unsigned)six.y << 16) + 3 * (other.x | (unsigned)other.y << 16);
+    out[(4 * i + 3) % 4096] = power.x | (unsigned)power.y << 16;
+}
