@@ -322,6 +322,7 @@ impl<'a> Block<'a> {
                 Op::Sync(sync) => self.memory.sync(warp, sync, on),
                 Op::Product(product) => self.memory.product(warp, product),
                 Op::Tensor(copy) => self.memory.tensor(warp, copy),
+                Op::Image(op) => self.memory.image(warp, op, on),
                 Op::TensorCore(op) => self.memory.tensor_core(warp, op),
                 Op::Space(at, out, space) => {
                     self.memory.space(warp, at, *out, *space, on);

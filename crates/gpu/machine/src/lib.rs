@@ -17,6 +17,7 @@ mod atomics;
 mod block;
 mod boxes;
 mod image;
+mod images;
 mod lower;
 mod memory;
 mod notes;

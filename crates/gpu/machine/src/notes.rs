@@ -43,6 +43,14 @@ impl Warp {
         }
     }
 
+    /// Records the accesses of a fetch or of a surface access: lanes with the addresses of texels.
+    pub(super) fn note_texels(&mut self, places: &[(usize, u64)], bytes: u32, write: bool) {
+        let pc = self.pc;
+        if let Some(trace) = self.trace.as_mut() {
+            trace.texels(pc, places, bytes, write);
+        }
+    }
+
     /// Records a signal to a barrier in shared memory.
     pub(super) fn note_signal(&mut self, phase: impl FnOnce() -> u32, kind: SignalKind) {
         let pc = self.pc;

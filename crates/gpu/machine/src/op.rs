@@ -2,6 +2,7 @@
 
 use super::atomics::Atomic;
 use super::boxes::BoxCopy;
+use super::images::ImageOp;
 use super::memory::{Access, AddressOp, Copy, StateSpace};
 use super::registers::{Origin, Pred, Registers, Source};
 use super::sync::Sync;
@@ -79,6 +80,8 @@ pub(super) enum Op {
     Product(Box<Product>),
     /// Copies a box of a tensor.
     Tensor(Box<BoxCopy>),
+    /// A texture fetch, a surface access or a query of one.
+    Image(Box<ImageOp>),
     /// An operation of tensor memory.
     TensorCore(Box<TensorCoreOp>),
     /// Tests a generic address for a state space.

@@ -196,7 +196,7 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
     Instr {
         unit: known.unit,
         bytes: bytes(known),
-        write: matches!(known.opcode, "ST" | "STG" | "STL" | "STS" | "STSM"),
+        write: matches!(known.opcode, "ST" | "STG" | "STL" | "STS" | "STSM" | "SUST"),
         operand: constant(known).filter(|_| known.unit != Unit::Constant),
         constant: constant(known).filter(|_| known.unit == Unit::Constant),
         left: left(known),

@@ -190,6 +190,9 @@ fn list_doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
     if share(Unit::Atomic) + share(Unit::SharedAtomic) > 0.02 {
         doubts.push("contention of atomics was compared with no recording".to_owned());
     }
+    if share(Unit::Texture) > 0.0 {
+        doubts.push("texture units were compared with no recording".to_owned());
+    }
     doubts
 }
 

@@ -1,11 +1,20 @@
 //! Alias names of operations with certain operands.
 
+use crate::Unit;
 use crate::instruction::{Instruction, Operand};
 
 /// Renames an instruction whose operands reduce it to a simpler one.
 pub(crate) fn apply(instruction: &mut Instruction) {
     if instruction.opcode == "IMAD" && instruction.modifiers.iter().all(|m| *m == "U32") {
         multiply_add(instruction);
+    }
+    // `nvdisasm` prints no reuse of the coordinates of an image.
+    if instruction.unit == Unit::Texture {
+        for operand in &mut instruction.operands {
+            if let Operand::Register(register) = operand {
+                register.reuse = false;
+            }
+        }
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) fn read(reader: &mut Reader, name: &str) -> Option<Operand> {
         "shared64" => shared(reader, 64),
         "plain32" => plain(reader, 32),
         "plain64" => plain(reader, 64),
+        "bare24" => bracket(reader.register(24, false), None, 0),
         "uniform24" => uniform24(reader),
         "wide24" => wide(reader),
         "absolute" => absolute(reader),

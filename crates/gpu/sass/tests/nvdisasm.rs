@@ -1,8 +1,9 @@
 //! Comparison of every instruction's text with `nvdisasm`.
 //!
 //! Each line of `data/recorded.tsv.gz` has architectures, a word and its text by `nvdisasm` 13.1, or
-//! 13.5 for `wgmma`, `tcgen05`, tensor maps and everything of compute capability 10.x. The words are
-//! NVRTC 13.0's code for the shipped templates, the hazard suite and kernels of single PTX
+//! 13.5 for `wgmma`, `tcgen05`, tensor maps, textures, sparse products and everything of compute
+//! capability 10.x. The words are NVRTC 13.0's code for the shipped templates, the hazard suite and
+//! kernels of single PTX
 //! instructions, with each form a few times. The ignored test takes a folder of cubins.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]

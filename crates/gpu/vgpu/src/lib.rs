@@ -43,4 +43,7 @@ pub use hazard::{
 pub use memory::{BufferId, GlobalMemory, MemoryError};
 pub use module::{ControlDependence, Entry, LoadError, Module, Parameter, Unsupported, plain_name};
 pub use ptx::stores::Roots;
-pub use texture::{AddressMode, ChannelKind, Image, Sampler, TexelFormat, Texture};
+pub use texture::{
+    AddressMode, Boundary, ChannelKind, Image, ImageObject, ImageShape, Sampler, TexelFormat,
+    Texture,
+};

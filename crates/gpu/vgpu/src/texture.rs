@@ -108,9 +108,51 @@ pub struct Texture {
     pub sampler: Sampler,
 }
 
+/// Geometry of an image as an instruction names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageShape {
+    /// One dimension.
+    D1,
+    /// Two dimensions.
+    D2,
+    /// Three dimensions.
+    D3,
+    /// Layers of one dimension (`a1d`): the layer is the first coordinate.
+    Layers1,
+    /// Layers of two dimensions (`a2d`).
+    Layers2,
+    /// Six faces, by a direction.
+    Cube,
+    /// Layers of cube maps (`acube`).
+    Cubes,
+}
+
+impl ImageShape {
+    /// Returns the number of coordinates, the layer included.
+    pub fn coordinates(self) -> usize {
+        match self {
+            ImageShape::D1 => 1,
+            ImageShape::D2 | ImageShape::Layers1 => 2,
+            ImageShape::D3 | ImageShape::Layers2 | ImageShape::Cube => 3,
+            ImageShape::Cubes => 4,
+        }
+    }
+}
+
+/// Treatment of coordinates outside a surface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Boundary {
+    /// The kernel stops.
+    Trap,
+    /// The nearest place inside.
+    Clamp,
+    /// Loads give zero, stores have no effect.
+    Zero,
+}
+
 /// A handle's object.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum ImageObject {
+pub enum ImageObject {
     /// For `tex`, `tld4` and `txq`.
     Texture(Texture),
     /// For `suld`, `sust` and `suq`.
@@ -149,7 +191,7 @@ impl GlobalMemory {
     }
 
     /// Returns the object of a handle.
-    pub(crate) fn image_object(&self, handle: u64) -> Option<&ImageObject> {
+    pub fn image_object(&self, handle: u64) -> Option<&ImageObject> {
         self.objects.by_handle.get(&handle)
     }
 }

@@ -4,6 +4,7 @@ mod convert;
 mod small;
 mod float;
 mod half;
+mod image;
 mod integer;
 mod logic;
 mod matrix;
@@ -228,6 +229,7 @@ pub(super) fn lower(i: &Instruction) -> Option<Op> {
     if let Some(op) = memory::lower(i)
         .or_else(|| warpgroup::lower(i))
         .or_else(|| tensor_core::lower(i))
+        .or_else(|| image::lower(i))
         .or_else(|| warp::control(i))
     {
         return Some(op);

@@ -93,7 +93,10 @@ impl<'a> Sm<'a> {
                 (now + 2, Stall::LongScoreboard)
             }
             Unit::Misc | Unit::Double => (now + shared, Stall::ShortScoreboard),
-            Unit::Texture => (now + u64::from(arch.l1_cycles) * 3, Stall::LongScoreboard),
+            Unit::Texture => {
+                let (end, why) = self.global(issue, instr);
+                (end + u64::from(arch.l1_cycles) * 2, why)
+            }
             Unit::Tensor if instr.group.is_some() => (now + READ_CYCLES, Stall::MathPipe),
             Unit::Tensor => (now + u64::from(arch.tensor_cycles), Stall::MathPipe),
             _ => (now + 6, Stall::Wait),

@@ -66,6 +66,8 @@ mod tensor_core;
 mod tensor_operands;
 mod tensor_reads;
 mod sampling;
+pub mod fetcher;
+pub mod surface_place;
 mod texture;
 mod surface;
 mod registers;

@@ -6,8 +6,7 @@
 
 use gpu_arithmetic::half::f16_to_f32;
 
-use crate::lower::program::ImageShape;
-use crate::texture::{AddressMode, ChannelKind, Sampler, TexelFormat};
+use crate::texture::{AddressMode, ChannelKind, ImageShape, Sampler, TexelFormat};
 
 /// Steps of an interpolation weight: 9 bits, so that 1 is exact (guide, "Linear Filtering").
 const WEIGHT_STEPS: f64 = 256.0;

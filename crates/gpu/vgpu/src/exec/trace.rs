@@ -1,5 +1,7 @@
 //! Traces of warps for the timing model: the control flow of each warp, and its memory accesses.
 
+mod texels;
+
 use super::transfer::lanes;
 use std::ops::Range;
 

@@ -181,13 +181,17 @@ fn layers_and_faces_are_not_interpolated() {
     let image = fixture.image(FLOAT, [2, 2, 6]);
     let filter = sampler(AddressMode::Clamp, true, false);
     let layer = |x, y, layer: u32| [x, y, f32::from_bits(layer), 0.0];
-    let places = [layer(1.0, 1.0, 2), layer(0.5, 0.5, 99)];
+    let places = [
+        layer(1.0, 1.0, 2),
+        layer(0.5, 0.5, 99),
+        layer(0.5, 0.5, u32::MAX),
+    ];
     let texture = Texture {
         image,
         sampler: filter,
     };
-    // A layer beyond the last is the last.
-    assert_eq!(fixture.fetch(texture, &places), [9.5, 20.0]);
+    // A layer beyond the last is the last; its number has no sign.
+    assert_eq!(fixture.fetch(texture, &places), [9.5, 20.0, 20.0]);
 
     let cube = "tex.cube.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%q1, {%f1, %f2, %f3, %f3}];";
     let mut fixture = Fixture::new(&floats(cube), &bytes_of(&texels));

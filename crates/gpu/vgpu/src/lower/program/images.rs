@@ -1,34 +1,7 @@
 //! Operations on texture and surface objects.
 
 use super::Data;
-
-/// Geometry of an image as an instruction names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ImageShape {
-    D1,
-    D2,
-    D3,
-    /// Layers of one dimension (`a1d`): the layer is the first coordinate.
-    Layers1,
-    /// Layers of two dimensions (`a2d`).
-    Layers2,
-    /// Six faces, by a direction.
-    Cube,
-    /// Layers of cube maps (`acube`).
-    Cubes,
-}
-
-impl ImageShape {
-    /// Returns the number of coordinates, the layer included.
-    pub(crate) fn coordinates(self) -> usize {
-        match self {
-            ImageShape::D1 => 1,
-            ImageShape::D2 | ImageShape::Layers1 => 2,
-            ImageShape::D3 | ImageShape::Layers2 | ImageShape::Cube => 3,
-            ImageShape::Cubes => 4,
-        }
-    }
-}
+pub(crate) use crate::texture::{Boundary, ImageShape};
 
 /// `tex` and `tld4`.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,14 +18,6 @@ pub(crate) struct Fetch {
     pub(crate) data: Vec<Data>,
     /// Predicate row that tells whether the texels are resident.
     pub(crate) resident: Option<u32>,
-}
-
-/// Treatment of coordinates outside a surface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Boundary {
-    Trap,
-    Clamp,
-    Zero,
 }
 
 /// Direction of a surface access.
