@@ -285,7 +285,12 @@ fn uses(unit: &Unit, item: &Item, kept: &BTreeSet<usize>, words: &BTreeSet<Strin
 /// Returns an item's text without the definitions that became parameters.
 fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
     let item = unit.item(at);
-    let mut text = unit.text(item).trim_end().to_owned();
+    let text = match item.kind {
+        Kind::Expansion => unit.text(item).to_owned(),
+        // What the grammar cannot read may reach over uses of macros, which are items of their own.
+        _ => unit.file(item.file).own_text(&item.at),
+    };
+    let mut text = text.trim_end().to_owned();
     // The blank line that a last backslash continues a macro with is gone.
     while item.kind == Kind::Macro && text.ends_with('\\') {
         text.pop();

@@ -80,10 +80,9 @@ pub(crate) fn make(
             break;
         }
     }
-    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     Err(AdoptError::Refused {
         kernel: plan.kernel.clone(),
-        log: lines
+        log: errors_of(&log)
             .iter()
             .take(LINES_SHOWN)
             .map(|line| format!("  {line}\n"))
@@ -115,6 +114,24 @@ fn not_compiled(unit: &Unit, kernel: usize, plan: &Plan) -> AdoptError {
         place: super::plan::format_position(unit, kernel),
         condition: conditions.collect::<Vec<_>>().join("\n"),
     }
+}
+
+/// Returns the lines of a compiler's log without its warnings, which may stand before all errors.
+fn errors_of(log: &str) -> Vec<&str> {
+    let mut shown = true;
+    let mut lines = Vec::new();
+    for line in log.lines().filter(|line| !line.trim().is_empty()) {
+        let warning = line.contains("): warning") || line.contains("): remark");
+        if warning || line.trim_start().starts_with("Remark: ") {
+            shown = false;
+        } else if line.contains("error:") || line.contains(" detected in the compilation") {
+            shown = true;
+        }
+        if shown {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 /// Names that the compiler misses and the unit does not declare.

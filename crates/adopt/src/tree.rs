@@ -22,6 +22,8 @@ pub(crate) struct Source {
     /// The text with comments and literals blanked.
     code: String,
     tree: Tree,
+    /// Uses of macros that are items of their own.
+    left_out: Vec<Range<usize>>,
 }
 
 impl Source {
@@ -46,6 +48,7 @@ impl Source {
             code: cuda_source::blanked(&text, true),
             text,
             tree,
+            left_out: Vec::new(),
         };
         // `BIND(f32, 4)` without a semicolon would swallow the next declaration.
         let uses = Launching::collect(std::slice::from_ref(&source)).uses(&source);
@@ -58,7 +61,8 @@ impl Source {
     /// Leaves places out of the syntax tree, besides those that it has left out already.
     pub(crate) fn leave_out(&mut self, places: impl Iterator<Item = Range<usize>>) {
         let mut all = Launching::collect(std::slice::from_ref(self)).uses(self);
-        all.extend(places);
+        self.left_out = places.collect();
+        all.extend(self.left_out.iter().cloned());
         if let Some(tree) = parse(&self.text, &all) {
             self.tree = tree;
         }
@@ -70,6 +74,23 @@ impl Source {
 
     pub(crate) fn text(&self, at: &Range<usize>) -> &str {
         self.text.get(at.clone()).unwrap_or_default()
+    }
+
+    /// Returns the text without what the syntax tree leaves out, at the same positions.
+    pub(crate) fn own_text(&self, at: &Range<usize>) -> String {
+        let mut text = self.text(at).to_owned();
+        for place in &self.left_out {
+            let inside = at.start <= place.start && place.end <= at.end;
+            let within = place.start.saturating_sub(at.start)..place.end.saturating_sub(at.start);
+            if let Some(old) = text.get(within.clone()).filter(|_| inside) {
+                let blank: String = old
+                    .bytes()
+                    .map(|byte| if byte == b'\n' { '\n' } else { ' ' })
+                    .collect();
+                text.replace_range(within, &blank);
+            }
+        }
+        text
     }
 
     pub(crate) fn len(&self) -> usize {

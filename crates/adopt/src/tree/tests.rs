@@ -45,3 +45,14 @@ fn structures_with_an_alignment_of_cuda_are_found_by_their_names() {
         assert!(found.contains(&name.to_owned()), "{name}: {found:?}");
     }
 }
+
+#[test]
+fn what_a_tree_leaves_out_is_no_part_of_the_items_around_it() {
+    let text = "int a;\nDEFINE(x,\n y)\nint b;\n";
+    let mut source = Source::parse(Path::new("a.cu"), "a.cu".to_owned(), text.to_owned()).unwrap();
+    source.leave_out(std::iter::once(7..20));
+    assert_eq!(source.own_text(&(0..27)), "int a;\n         \n   \nint b;");
+    // A part of it is the text itself.
+    assert_eq!(source.own_text(&(7..16)), "DEFINE(x,");
+    assert_eq!(source.text(&(7..20)), "DEFINE(x,\n y)");
+}
