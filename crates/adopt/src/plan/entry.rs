@@ -24,6 +24,10 @@ impl Plan {
             let launch = known.launch.as_ref();
             let given = launch.and_then(|launch| launch.template.get(at)).cloned();
             let given = given.or_else(|| parameter.default.clone());
+            let given = given.or_else(|| match parameter.is_type {
+                true => super::deduced::deduced(known, &parameter.name),
+                false => None,
+            });
             arguments.push(if parameter.is_type {
                 self.type_argument(known.unit, parameter, given)
             } else {

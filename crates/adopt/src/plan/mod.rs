@@ -1,6 +1,7 @@
 //! The plan of a kernel: entry, parameters, sizes, launch and arguments.
 
 mod arguments;
+mod deduced;
 mod entry;
 mod launch;
 mod stated;

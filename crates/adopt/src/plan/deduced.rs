@@ -1,0 +1,131 @@
+//! Types of a template that a launch leaves to the compiler, which deduces them from the arguments.
+
+use super::KernelContext;
+use crate::tree::{self, Node, Source, words};
+use crate::types::bytes_of;
+use crate::unit::Unit;
+
+/// Words of a declaration that are no part of its type.
+const QUALIFIERS: [&str; 6] = [
+    "const",
+    "volatile",
+    "static",
+    "__restrict__",
+    "__restrict",
+    "restrict",
+];
+
+/// Returns the type of a type parameter as the arguments of the launch show it: those passed by name, declared in
+/// the launching function.
+pub(super) fn deduced(known: &KernelContext<'_>, parameter: &str) -> Option<String> {
+    let launch = known.launch.as_ref()?;
+    let (source, function) = (launch.scope.source, launch.scope.function?);
+    let mut all = known.parameters.iter().enumerate();
+    all.find_map(|(at, own)| {
+        let (ty, pointers) = plain(&own.ty);
+        let given = known.given(at).filter(|_| ty == parameter)?;
+        let name = tree::bare(given).filter(|node| node.kind() == "identifier")?;
+        let (ty, depth) = declared(source, function, source.node_text(name))?;
+        let named = !matches!(ty.as_str(), "" | "auto" | "void");
+        (depth == pointers && named && is_complete(known.unit, &ty)).then_some(ty)
+    })
+}
+
+/// Reports whether a type is no other name of one that only a header out of reach has, such as
+/// `typedef at::BFloat16 bf16;`.
+fn is_complete(unit: &Unit, ty: &str) -> bool {
+    let is_known = |word: &str| {
+        matches!(word, "unsigned" | "signed" | "typedef" | "using" | "struct")
+            || bytes_of(word).is_some()
+            || QUALIFIERS.contains(&word)
+            || unit.declaring(word).next().is_some()
+    };
+    words(ty).into_iter().all(|word| {
+        let mut aliases = unit.declaring(word).filter(|(_, source, node)| {
+            let text = source.node_text(*node).trim_start();
+            text.starts_with("typedef") || text.starts_with("using")
+        });
+        aliases.all(|(item, ..)| item.words.iter().all(|word| is_known(word)))
+    })
+}
+
+/// Splits a type into its name and the number of its pointers.
+fn plain(ty: &str) -> (String, usize) {
+    let name = words(ty)
+        .into_iter()
+        .filter(|word| !QUALIFIERS.contains(word));
+    let name: Vec<&str> = name.collect();
+    let scoped = if ty.contains("::") { "::" } else { " " };
+    (name.join(scoped), ty.matches('*').count())
+}
+
+/// Returns the type of a parameter or variable of a function.
+fn declared(source: &Source, function: Node<'_>, name: &str) -> Option<(String, usize)> {
+    let mut found = None;
+    tree::visit(function, &mut |node| {
+        let declares = matches!(node.kind(), "parameter_declaration" | "declaration");
+        let ty = node.child_by_field_name("type").filter(|_| declares);
+        if let Some(ty) = ty {
+            let mut cursor = node.walk();
+            for declarator in node.children_by_field_name("declarator", &mut cursor) {
+                if tree::declared_name(source, declarator) == [name] {
+                    let text = source.node_text(declarator);
+                    let text = text.split('=').next().unwrap_or(text);
+                    let pointers = text.matches(['*', '[']).count();
+                    found.get_or_insert((plain(source.node_text(ty)).0, pointers));
+                }
+            }
+        }
+        true
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn variables_of_a_function_have_their_declared_types() {
+        let text = "void run(int n, const half *x, unsigned int *m) {\n\
+                    double *y = nullptr, z; std::complex *c; float a[4];\n}\n";
+        let source = Source::parse(Path::new("a.cu"), "a.cu".to_owned(), text.to_owned()).unwrap();
+        let function = tree::first(source.tree().root_node()).unwrap();
+        let of = |name| declared(&source, function, name);
+        let is = |ty: &str, pointers| Some((ty.to_owned(), pointers));
+        assert_eq!(of("n"), is("int", 0));
+        assert_eq!(of("x"), is("half", 1));
+        assert_eq!(of("m"), is("unsigned int", 1));
+        assert_eq!(of("y"), is("double", 1));
+        assert_eq!(of("z"), is("double", 0));
+        assert_eq!(of("c"), is("std::complex", 1));
+        assert_eq!(of("a"), is("float", 1));
+        assert_eq!(of("other"), None);
+    }
+
+    #[test]
+    fn names_of_types_out_of_reach_are_not_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kernel.cu");
+        let text = "typedef at::BFloat16 bf16;\ntypedef unsigned int number;\nusing real = float;\n\
+                    struct own { int a; };\n__global__ void k(float* y) { *y = 1; }\n";
+        std::fs::write(&file, text).unwrap();
+        let unit = Unit::read(&file, &[]).unwrap();
+        for (ty, complete) in [
+            ("bf16", false),
+            ("number", true),
+            ("real", true),
+            ("own", true),
+            ("half", true),
+        ] {
+            assert_eq!(is_complete(&unit, ty), complete, "{ty}");
+        }
+    }
+
+    #[test]
+    fn qualifiers_are_no_part_of_a_type() {
+        assert_eq!(plain("const F *__restrict__ const"), ("F".to_owned(), 1));
+        assert_eq!(plain("F"), ("F".to_owned(), 0));
+    }
+}
