@@ -142,6 +142,38 @@ fn a_spin_lock_between_the_lanes_of_a_warp_makes_progress() {
     assert_eq!(b.read(&count)[0].to_bits(), 96);
 }
 
+/// Lanes spin until lane 0 stores, which waits for them where the branch ends: they repeat their state, however many
+/// instructions their loop has, and yet progress is guaranteed.
+#[test]
+fn lanes_that_wait_for_a_lane_that_they_hold_back_make_progress() {
+    for padding in 0..14 {
+        let text = format!(
+            ".version 8.0
+            .target sm_80
+            .address_size 64
+            .visible .entry held(.param .u64 word) {{
+            .reg .pred %p<3>; .reg .b32 %r<4>; .reg .b64 %rd<2>;
+            ld.param.u64 %rd1, [word];
+            mov.u32 %r1, %tid.x;
+            setp.eq.u32 %p1, %r1, 0;
+            @%p1 bra JOIN;
+            SPIN: ld.relaxed.gpu.global.u32 %r2, [%rd1];
+            {}
+            setp.eq.u32 %p2, %r2, 0;
+            @%p2 bra SPIN;
+            JOIN: @%p1 st.relaxed.gpu.global.u32 [%rd1], 1;
+            ret; }}",
+            "mov.u32 %r3, 0;".repeat(padding)
+        );
+        let mut b = Bench::new();
+        b.module = Module::load(&text).unwrap();
+        let word = b.input(&[0.0]);
+        let report = b.run("held", 1, 32, vec![word]);
+        assert_eq!(report.end, End::Completed, "{padding}: {report:?}");
+        assert_eq!(report.hazards, [], "{padding}");
+    }
+}
+
 #[test]
 fn waiting_for_what_nobody_writes_is_found() {
     let mut b = Bench::new();

@@ -215,7 +215,10 @@ impl Warp {
         }
         let now = (self.state(), version);
         if now == self.remembered {
-            self.repeats_at = Some(version);
+            // The lanes that another path waits for may be those that wait for it here.
+            if !self.holds_lanes() {
+                self.repeats_at = Some(version);
+            }
             return;
         }
         self.turns_since += 1;
@@ -317,6 +320,12 @@ impl Warp {
                 .iter_mut()
                 .for_each(|m| m.since = 0);
         }
+    }
+
+    /// Reports whether lanes have waited for a whole turn at an incomplete reconvergence point that they may leave.
+    fn holds_lanes(&self) -> bool {
+        let mut points = self.reconvergence_points.iter();
+        points.any(|m| m.in_use && m.arrived != 0 && !m.call && self.long_turns - m.since > 1)
     }
 
     /// Lets lanes continue alone that wait at an incomplete reconvergence point for `turns` long turns
