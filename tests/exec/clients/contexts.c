@@ -27,6 +27,8 @@ static void check_handles(handle module, handle stream, handle event) {
     EXPECT(0, CALL(cuEventSynchronize, (handle), event));
     EXPECT(0, CALL(cuEventQuery, (handle), event));
     EXPECT(0, CALL(cuEventElapsedTime, (float *, handle, handle), &time, event, event));
+    EXPECT(0, CALL(cuModuleGetFunction, (handle *, handle, const char *), &function, module, "twice"));
+    EXPECT(0, CALL(cuModuleGetGlobal_v2, (address *, size_t *, handle, const char *), &memory, NULL, module, "seen"));
     EXPECT(0, CALL(cuModuleGetFunctionCount, (unsigned *, handle), &count, module));
     EXPECT(0, CALL(cuModuleEnumerateFunctions, (handle *, unsigned, handle), &function, 1, module));
     EXPECT(0, CALL(cuFuncGetName, (const char **, handle), &name, function));
@@ -73,6 +75,7 @@ static void check_device(void) {
 int main(void) {
     handle context, found, module, stream, event;
     int device = -1, config = -1;
+    size_t total = 0;
     library = dlopen("libcuda.so.1", RTLD_NOW);
     if (!library) {
         printf("%s\n", dlerror());
@@ -81,6 +84,9 @@ int main(void) {
     EXPECT(0, CALL(cuInit, (unsigned), 0));
     check_device();
     EXPECT(0, CALL(cuCtxCreate_v2, (handle *, unsigned, int), &context, 0, 0));
+    EXPECT(0, CALL(cuMemGetInfo_v2, (size_t *, size_t *), NULL, &total));
+    EXPECT(INVALID_VALUE, CALL(cuMemGetInfo_v2, (size_t *, size_t *), NULL, NULL));
+    TRUE(total > (size_t)30 << 30);
     EXPECT(0, CALL(cuCtxGetCacheConfig, (int *), &config));
     TRUE(config == 0);
     EXPECT(0, CALL(cuCtxSetCacheConfig, (int), 2));

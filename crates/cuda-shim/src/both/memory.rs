@@ -28,10 +28,10 @@ both! {
     /// Returns free and total memory.
     fn cuMemGetInfo_v2 | cudaMemGetInfo(free: *mut usize, total: *mut usize) {
         let info = client::memory_info()?;
-        // SAFETY: the program passes where the results go.
+        // SAFETY: the program passes where the results go; one of them is optional.
         unsafe {
-            store(free, info.free as usize)?;
-            store(total, info.total as usize)
+            let free = store(free, info.free as usize);
+            store(total, info.total as usize).or(free)
         }
     }
 }

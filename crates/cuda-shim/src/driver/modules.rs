@@ -263,7 +263,9 @@ in_context! {
 
     /// Unloads a module.
     fn cuModuleUnload(module: *mut c_void) { unload(module) }
+}
 
+initialized! {
     /// Finds a kernel.
     fn cuModuleGetFunction(
         function: *mut *mut c_void,
@@ -285,9 +287,6 @@ in_context! {
         unsafe { find_variable(address, bytes, module, name, false) }
     }
 
-}
-
-initialized! {
     /// Returns the number of kernels.
     fn cuModuleGetFunctionCount(count: *mut c_uint, module: *mut c_void) {
         // SAFETY: the program passes where the result goes.
