@@ -354,6 +354,26 @@ fn sizes_that_the_launch_rounds_up_are_checked_ragged_too() {
 }
 
 #[test]
+fn extents_in_braces_are_those_of_a_dim3() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(
+        dir.path().join("braces.cu"),
+        "template <int BX, int BY> __global__ void fill(float *a, int nx, int ny) {\n  \
+         int x = blockIdx.x * BX + threadIdx.x, y = blockIdx.y * BY + threadIdx.y;\n  \
+         if (x < nx && y < ny) a[y * nx + x] = x + y;\n}\nint main() {\n  int nx = 100, ny = 50;\n  float *a;\n  \
+         cudaMalloc(&a, nx * ny * sizeof(float));\n  constexpr int bx = 32, by = 8;\n  \
+         fill<bx, by><<<{(nx + bx - 1) / bx, (ny + by - 1) / by}, {bx, by, 1}, 0, 0>>>(a, nx, ny);\n}\n",
+    )
+    .unwrap();
+    let file = dir.path().join("braces.cu");
+    let given = file.to_str().expect("a path in UTF-8");
+    adopt(dir.path(), given, &[], 0);
+    let space = space(dir.path(), "fill");
+    has(&space, &["block: [\"TUNE_BX\", \"TUNE_BY\", 1]"]);
+    assert_eq!(verdict(dir.path(), "fill").0, "unchecked", "{space}");
+}
+
+#[test]
 fn files_that_are_there_are_replaced_on_request_only() {
     let dir = tempfile::tempdir().unwrap();
     adopt(dir.path(), "scale.cu", &["-o", "adopted"], 0);

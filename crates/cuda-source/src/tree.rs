@@ -81,12 +81,33 @@ fn replace_alignments(text: &str, bytes: &mut [u8]) {
     }
 }
 
+/// Writes braces around an extent of a launch as parentheses: `<<<grid, {32, 8}>>>`.
+fn replace_launch_braces(text: &str, bytes: &mut [u8]) {
+    for (at, opening) in text.match_indices("<<<") {
+        let rest = text.get(at + opening.len()..).unwrap_or_default();
+        let Some((config, _)) = rest.split_once(">>>") else {
+            continue;
+        };
+        for (open, _) in config.match_indices('{') {
+            let before = config.get(..open).unwrap_or_default().trim_end();
+            if (before.is_empty() || before.ends_with(','))
+                && let Some(end) = closing(config, open, '{', '}')
+                && let Some(whole) = bytes.get_mut(at + opening.len() + open..)
+                && let Some([first, .., last]) = whole.get_mut(..end - open)
+            {
+                (*first, *last) = (b'(', b')');
+            }
+        }
+    }
+}
+
 /// Returns a text of the same length for the parser: without unsupported attributes and without
 /// directives inside enumerations.
 fn parsable(text: &str) -> Vec<u8> {
     let mut bytes = text.as_bytes().to_vec();
     replace_gnu_keywords(text, &mut bytes);
     replace_alignments(text, &mut bytes);
+    replace_launch_braces(text, &mut bytes);
     for attribute in ATTRIBUTES {
         for (at, _) in text.match_indices(attribute) {
             let rest = text.get(at + attribute.len()..).unwrap_or_default();
@@ -173,6 +194,19 @@ pub fn named(node: Node<'_>) -> Vec<Node<'_>> {
     node.named_children(&mut cursor)
         .filter(|child| child.kind() != "comment")
         .collect()
+}
+
+/// Returns the elements of a list; those of a comma expression are its operands.
+#[must_use]
+pub fn listed(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut operands = Vec::new();
+    for each in named(node) {
+        match each.kind() {
+            "comma_expression" => operands.extend(listed(each)),
+            _ => operands.push(each),
+        }
+    }
+    operands
 }
 
 /// Returns the first named child.

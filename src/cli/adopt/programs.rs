@@ -68,11 +68,7 @@ pub(super) fn capture(
         exec::capture_command(&text, place, &folder, values)?;
         let captured = Capture::open(&folder).map_err(|error| usage(format!("{error}")))?;
         if captured.document.launches.is_empty() {
-            let skipped = captured.document.skipped.join("\n");
-            return Err(usage(format!(
-                "`{text}` launched no kernel that was captured\n{skipped}\nhelp: build with \
-                 `nvcc -cudart shared -lineinfo`, and let the command run the program"
-            )));
+            return Err(usage(nothing_captured(&text, &captured.document.skipped)));
         }
         captures.push(captured);
     }
@@ -80,6 +76,17 @@ pub(super) fn capture(
         all: captures,
         work: Some(work),
     })
+}
+
+/// Message of a run without a captured launch. How to build is no question where a launch was seen.
+fn nothing_captured(text: &str, skipped: &[String]) -> String {
+    let nothing = format!("`{text}` launched no kernel that was captured");
+    if skipped.is_empty() {
+        return format!(
+            "{nothing}\nhelp: build with `nvcc -cudart shared -lineinfo`, and let the command run the program"
+        );
+    }
+    format!("{nothing}\n{}", skipped.join("\n"))
 }
 
 /// Every combination of one value of each name.

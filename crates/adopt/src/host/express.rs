@@ -366,8 +366,8 @@ impl<'u> Host<'u> {
                 let texts = all.into_iter().map(|each| scope.source.node_text(each));
                 texts.map(|text| self.of_text(Some(scope), text)).collect()
             }
-            "argument_list" | "initializer_list" => {
-                let all = named(node);
+            "argument_list" | "initializer_list" | "comma_expression" => {
+                let all = tree::listed(node);
                 if all.is_empty() {
                     return Some(vec![Expr::Number(1)]);
                 }
