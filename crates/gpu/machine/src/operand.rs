@@ -37,6 +37,8 @@ pub(super) enum Part {
     Single,
     /// Two single-precision numbers, that of the upper register first.
     Swapped,
+    /// Upper half negated and put below the lower one: a pair times the imaginary unit.
+    Turned,
     Byte(u8),
 }
 
@@ -74,6 +76,7 @@ fn parse_part(selector: &str) -> Option<Part> {
         "H0_H0" | "H0" => Part::Low,
         "H1_H1" | "H1" => Part::High,
         "F32" => Part::Single,
+        "H0_NH1" => Part::Turned,
         "B0" => Part::Byte(0),
         "B1" => Part::Byte(1),
         "B2" => Part::Byte(2),

@@ -161,7 +161,7 @@ impl Registers {
     pub(super) fn int(&self, s: &Source) -> Row {
         let mut row = self.raw(s.from);
         match s.part {
-            Part::Whole | Part::Single | Part::Swapped => {}
+            Part::Whole | Part::Single | Part::Swapped | Part::Turned => {}
             Part::Low => row = row.map(|v| v & 0xffff),
             Part::High => row = row.map(|v| v >> 16),
             Part::Byte(n) => row = row.map(|v| v >> (8 * u32::from(n)) & 0xff),
@@ -207,6 +207,7 @@ impl Registers {
                     half << 16 | half
                 });
             }
+            Part::Turned => row = row.map(|v| v.rotate_left(16) ^ 0x8000),
             Part::Whole | Part::Byte(_) | Part::Swapped => {}
         }
         if s.absolute {

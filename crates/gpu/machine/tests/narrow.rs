@@ -115,6 +115,17 @@ fn conversions_of_the_headers_are_those_of_the_instructions() {
 }
 
 #[test]
+fn packed_halves_and_integers_end_with_the_same_bits_on_both_levels() {
+    for code in NARROW {
+        for entry in ["halves", "packed"] {
+            let proof = executed(code, entry).0;
+            let same = matches!(proof, Proof::Same(_));
+            assert!(same, "{} {entry}: {proof:?}", code.0);
+        }
+    }
+}
+
+#[test]
 fn sparse_products_end_with_the_same_bits_on_both_levels() {
     let entries = [
         "halves16",

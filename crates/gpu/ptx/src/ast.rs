@@ -211,6 +211,8 @@ pub struct Instruction<'a> {
     pub modifiers: Vec<&'a str>,
     /// Operands.
     pub operands: Vec<Operand<'a>>,
+    /// Parts of registers that a video instruction names, without dots, by the operand's index.
+    pub parts: Vec<(usize, &'a str)>,
     /// PTX line.
     pub line: u32,
     /// Index of the scope, for labels.

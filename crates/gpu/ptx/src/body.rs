@@ -321,10 +321,14 @@ impl<'a> BodyParser<'_, 'a> {
             self.p.next();
             modifiers.push(word);
         }
-        let mut operands = Vec::new();
+        let (mut operands, mut parts) = (Vec::new(), Vec::new());
         if self.p.peek() != Token::Punct(';') {
             loop {
                 operands.push(self.operand()?);
+                if let Token::Dot(part) = self.p.peek() {
+                    self.p.next();
+                    parts.push((operands.len() - 1, part));
+                }
                 if !self.p.accept(',') {
                     break;
                 }
@@ -342,6 +346,7 @@ impl<'a> BodyParser<'_, 'a> {
             opcode,
             modifiers,
             operands,
+            parts,
             line,
             scope,
             location,

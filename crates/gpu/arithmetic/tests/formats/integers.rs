@@ -208,6 +208,7 @@ fn video_instructions_work_element_by_element() {
         d_signed: signed,
         sat,
         accumulate,
+        mask: (1 << elements) - 1,
     };
     let (a, b) = (0x80ff_017f, 0x7f01_ff80);
     assert_eq!(

@@ -5,7 +5,7 @@ use sass::Instruction;
 use super::{
     Combine, Form, Relations, Run, compared, lanes_where, lower_binary, lower_ternary, lower_unary,
 };
-use crate::registers::{Pred, Registers, map_lanes};
+use crate::registers::{Pred, Registers, Source, map_lanes};
 use gpu_arithmetic::integer;
 use gpu_arithmetic::video::{Simd, Video};
 
@@ -42,9 +42,16 @@ fn add(i: &Instruction) -> Option<Run> {
     let form = Form::new(i, true)?;
     let d = form.dest?;
     if let Some(packed) = Packed::from_instruction(i) {
-        return lower_binary(&form, Registers::int, move |a, b| {
-            packed.map_parts(a, b, |x, y| x.wrapping_add(y))
-        });
+        // Which parts saturate at which bounds is not known.
+        if i.has("ISAT") {
+            return None;
+        }
+        let (a, b) = (form.source(0)?, form.source(1)?);
+        return Some(Box::new(move |r, mask| {
+            let (a, b) = (packed.read(r, &a), packed.read(r, &b));
+            let out = map_lanes(|l| packed.map_parts(a[l], b[l], |x, y| x.wrapping_add(y)));
+            r.set(d, mask, &out);
+        }));
     }
     if i.has("ISAT") {
         return lower_binary(&form, Registers::int, integer::add_sat);
@@ -259,20 +266,37 @@ impl Packed {
         Some(Packed { bits, signed })
     }
 
+    /// Reads an operand whose sign is that of each part.
+    fn read(self, r: &Registers, s: &Source) -> gpu_arithmetic::Lanes {
+        let plain = Source {
+            negate: false,
+            ..*s
+        };
+        let row = r.int(&plain);
+        match s.negate {
+            true => row.map(|v| self.map_parts(v, 0, |x, _| x.wrapping_neg())),
+            false => row,
+        }
+    }
+
+    /// Extends the part of a word from bit `at` on to 32 bits.
+    #[inline(always)]
+    fn part(self, word: u32, at: u32) -> u32 {
+        let up = word >> at << (32 - self.bits);
+        match self.signed {
+            true => (up as i32 >> (32 - self.bits)) as u32,
+            false => up >> (32 - self.bits),
+        }
+    }
+
     /// Applies `f` to each part, extended to 32 bits, and truncates the results.
     #[inline(always)]
     fn map_parts(self, a: u32, b: u32, f: impl Fn(u32, u32) -> u32) -> u32 {
         let cut = u32::MAX >> (32 - self.bits);
-        let part = |v: u32, at: u32| {
-            let up = v >> at << (32 - self.bits);
-            match self.signed {
-                true => (up as i32 >> (32 - self.bits)) as u32,
-                false => up >> (32 - self.bits),
-            }
-        };
+        let of = |at| (f(self.part(a, at), self.part(b, at)) & cut) << at;
         (0..32)
             .step_by(self.bits as usize)
-            .fold(0, |all, at| all | (f(part(a, at), part(b, at)) & cut) << at)
+            .fold(0, |all, at| all | of(at))
     }
 }
 
@@ -349,17 +373,29 @@ fn extreme_with_third(
     let d = form.dest?;
     let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
     let smaller = *form.ins.last()?;
-    let (signed, relu) = (!i.has("U32"), i.has("RELU"));
-    if Packed::from_instruction(i).is_some() {
-        return None;
-    }
+    let relu = i.has("RELU");
+    let packed = Packed::from_instruction(i).unwrap_or(Packed {
+        bits: 32,
+        signed: !i.has("U32"),
+    });
+    let signed = packed.signed;
     Some(Box::new(move |r, mask| {
-        let (a, b, c) = (r.int(&a), r.int(&b), r.int(&c));
+        let [a, b, c] = [&a, &b, &c].map(|source| packed.read(r, source));
         let smaller = r.truth(smaller);
         let out = map_lanes(|l| {
             let smaller = smaller >> l & 1 == 1;
-            let v = extreme(first(a[l], b[l], smaller, signed), c[l], smaller, signed);
-            if relu && (v as i32) < 0 { 0 } else { v }
+            let pick = |x, y| match extreme(x, y, smaller, signed) {
+                v if relu && (v as i32) < 0 => 0,
+                v => v,
+            };
+            match packed.bits {
+                32 => pick(first(a[l], b[l], smaller, signed), c[l]),
+                // The first result has the width of a part.
+                _ => {
+                    let both = packed.map_parts(a[l], b[l], |x, y| first(x, y, smaller, signed));
+                    packed.map_parts(both, c[l], pick)
+                }
+            }
         });
         r.set(d, mask, &out);
     }))
@@ -418,6 +454,7 @@ fn difference(i: &Instruction) -> Option<Run> {
         d_signed: false,
         sat: false,
         accumulate: i.has("ACC"),
+        mask: 15,
     };
     lower_ternary(&form, Registers::int, move |a, b, c| video.run(a, b, c))
 }

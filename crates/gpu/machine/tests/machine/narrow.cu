@@ -33,3 +33,26 @@ extern "C" __global__ void widen(const unsigned *in, unsigned *out, int) {
     out[(4 * i + 2) % 4096] = (six.x | (unsigned)six.y << 16) + 3 * (other.x | (unsigned)other.y << 16);
     out[(4 * i + 3) % 4096] = power.x | (unsigned)power.y << 16;
 }
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+// Roundings of both halves, complex products, signs of NaN, and sums of differences of bytes.
+extern "C" __global__ void halves(const unsigned *in, unsigned *out, int) {
+    unsigned i = AT;
+    __half2 a = ((const __half2 *)in)[i], b = ((const __half2 *)in)[i + 1024], c = ((const __half2 *)in)[i + 2048];
+    __nv_bfloat162 p = ((const __nv_bfloat162 *)in)[i], q = ((const __nv_bfloat162 *)in)[i + 1024];
+    ((__half2 *)out)[4 * i] = __hcmadd(a, b, h2floor(c));
+    ((__half2 *)out)[4 * i + 1] = __hadd2(h2rint(a), __hneg2(__habs2(c)));
+    ((__nv_bfloat162 *)out)[4 * i + 2] = __hcmadd(p, q, h2rint(p));
+    unsigned d, e;
+    asm("vabsdiff4.u32.u32.u32 %0, %1, %2, %3;" : "=r"(d) : "r"(in[i]), "r"(in[i + 1024]), "r"(in[i + 2048]));
+    asm("vabsdiff4.s32.s32.s32.add %0, %1, %2, %3;" : "=r"(e) : "r"(in[i]), "r"(in[i + 1024]), "r"(in[i + 2048]));
+    out[4 * i + 3] = d + 3 * e + __float_as_uint(__bfloat162float(p.x));
+}
+// Sums, differences and extremes of packed integers.
+extern "C" __global__ void packed(const unsigned *in, unsigned *out, int) {
+    unsigned i = AT, a = in[i], b = in[i + 1024], c = in[i + 2048];
+    out[4 * i] = __vsub2(a, b) ^ __vneg2(c);
+    out[4 * i + 1] = __vabsdiffu4(a, b) + 3 * __vsads4(b, c) + 5 * __vabs4(a);
+    out[4 * i + 2] = __viaddmax_s16x2_relu(a, b, c) ^ __viaddmin_u16x2(b, c, a);
+    out[4 * i + 3] = __vimax3_s16x2(a, b, c) + 7 * __vimin3_u16x2(a, b, c);
+}

@@ -307,7 +307,9 @@ fn float_to_float(m: &Mods<'_>, to: Type, from: Type) -> Option<Alu> {
                 sat64(c::f32_to_f64(if k & FTZ != 0 { s::ftz(a) } else { a }), k))
         }
         (Type::F32, Type::F16) => alu!(k = [0]; |a: U16| -> F32 fin32(Fp16::widen(a), k)),
-        (Type::F32, Type::Bf16) => alu!(k = [0]; |a: U16| -> F32 fin32(Bfloat16::widen(a), k)),
+        // The assembler shifts, which keeps the bits of NaN.
+        (Type::F32, Type::Bf16) if flags(m) == 0 => alu!(|a: U16| -> U32 u32::from(a) << 16),
+        (Type::F32, Type::Bf16) => alu!(k; |a: U16| -> F32 fin32(Bfloat16::widen(a), k)),
         (Type::F64, Type::F16) => {
             alu!(k = [0]; |a: U16| -> F64 sat64(c::f32_to_f64(Fp16::widen(a)), k))
         }
@@ -324,6 +326,9 @@ fn float_to_float(m: &Mods<'_>, to: Type, from: Type) -> Option<Alu> {
             Bfloat16::narrow(sat32(c::integral_f32(Bfloat16::widen(a), round(k)), k))),
         (Type::F16, Type::F16) => {
             alu!(k = [0]; |a: U16| -> U16 sat_half::<Fp16>(a, k))
+        }
+        (Type::Bf16, Type::Bf16) => {
+            alu!(k = [0]; |a: U16| -> U16 sat_half::<Bfloat16>(a, k))
         }
         (Type::Bf16, Type::F16) => {
             alu!(k = [0]; |a: U16| -> U16 narrow::<Bfloat16>(Fp16::widen(a), k))

@@ -231,6 +231,13 @@ macro_rules! half_op {
     };
 }
 
+/// Changes the sign of a half. NaN becomes the canonical one, as from the addition that the assembler makes of it; the
+/// PTX ISA leaves its bits open.
+#[inline(always)]
+fn signed<H: Half>(x: u16, change: impl Fn(u16) -> u16) -> u16 {
+    if H::is_nan(x) { h::NAN } else { change(x) }
+}
+
 fn halves<H: HalfOps>(opcode: &str, m: &Mods<'_>, packed: bool) -> Option<Alu> {
     H::pick(opcode, m, packed)
 }
@@ -263,8 +270,8 @@ macro_rules! half_ops {
                     "mul" => half_op!(packed, |a, b| |a, b, k| {
                         hfin::<H>(h::mul::<H>(hfl::<H>(a, k), hfl::<H>(b, k)), k)
                     }),
-                    "neg" => half_op!(packed, |a| |a, k| hfl::<H>(a, k) ^ 0x8000),
-                    "abs" => half_op!(packed, |a| |a, k| hfl::<H>(a, k) & 0x7fff),
+                    "neg" => half_op!(packed, |a| |a, k| signed::<H>(hfl::<H>(a, k), |x| x ^ 0x8000)),
+                    "abs" => half_op!(packed, |a| |a, k| signed::<H>(hfl::<H>(a, k), |x| x & 0x7fff)),
                     "ex2" => half_op!(packed, |a| |a, k| {
                         hfl::<H>(approx::ex2_half::<H>(hfl::<H>(a, k)), k)
                     }),

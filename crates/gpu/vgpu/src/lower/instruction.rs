@@ -16,6 +16,12 @@ impl<'a> Lower<'a> {
     /// Tries the instruction families in turn.
     pub(super) fn dispatch(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
         let m = Mods(&i.modifiers);
+        if video::is_video(i.opcode) {
+            return self.video(i, &m);
+        }
+        if !i.parts.is_empty() {
+            return Err(Fail::Unsupported("with a part of a register"));
+        }
         // Families with side effects come first; all other opcodes only compute.
         if self.control(i)?
             || self.memory(i, &m)?
@@ -58,7 +64,7 @@ impl<'a> Lower<'a> {
                     if floating {
                         float::pick(opcode, &m)
                     } else {
-                        int::pick(opcode, &m).or_else(|| video::pick(opcode, &m))
+                        int::pick(opcode, &m)
                     }
                 });
                 self.plain(i, self.rounded(opcode, &m, picked))

@@ -155,7 +155,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    fn number(&mut self, kind: Kind, value: u64) -> u32 {
+    pub(super) fn number(&mut self, kind: Kind, value: u64) -> u32 {
         let value = match kind {
             Kind::R16 => value & 0xffff,
             Kind::R32 => value & 0xffff_ffff,

@@ -12,6 +12,7 @@ mod halves;
 mod integer;
 mod convert;
 mod small;
+mod video;
 mod compare;
 mod vectors;
 mod warp;
