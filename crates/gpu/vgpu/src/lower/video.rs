@@ -98,7 +98,7 @@ fn permutation(part: &str, elements: u32) -> Option<u32> {
     match (kind, elements) {
         ("b", 4) => Some(digits.iter().fold(0, |all, digit| all << 4 | digit)),
         ("h", 2) if digits.iter().all(|digit| *digit < 4) => {
-            let bytes = |half: &u32| (2 * half + 1) << 4 | 2 * half;
+            let bytes = |half: &u32| ((2 * half + 1) << 4) | (2 * half);
             Some(digits.iter().fold(0, |all, half| all << 8 | bytes(half)))
         }
         _ => None,
