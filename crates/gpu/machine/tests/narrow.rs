@@ -114,9 +114,9 @@ fn conversions_of_the_headers_are_those_of_the_instructions() {
 }
 
 #[test]
-fn packed_halves_and_integers_end_with_the_same_bits_on_both_levels() {
+fn packed_and_wide_numbers_end_with_the_same_bits_on_both_levels() {
     for code in NARROW {
-        for entry in ["halves", "packed"] {
+        for entry in ["halves", "packed", "wide"] {
             let proof = executed(code, entry).0;
             let same = matches!(proof, Proof::Same(_));
             assert!(same, "{} {entry}: {proof:?}", code.0);

@@ -57,14 +57,7 @@ fn add(i: &Instruction) -> Option<Run> {
         return lower_binary(&form, Registers::int, integer::add_sat);
     }
     if i.has("64") {
-        let (a, b) = (form.source(0)?, form.source(1)?);
-        let c = form.source(2);
-        return Some(Box::new(move |r, mask| {
-            let (a, b) = (r.wide(&a), r.wide(&b));
-            let c = c.map_or([0; 32], |c| r.wide(&c));
-            let sum = std::array::from_fn(|l| a[l].wrapping_add(b[l]).wrapping_add(c[l]));
-            r.set_wide(d, mask, &sum);
-        }));
+        return add_wide(&form, i.has("X"));
     }
     let (a, b) = (form.source(0)?, form.source(1)?);
     let c = form.source(2);
@@ -104,6 +97,36 @@ fn add(i: &Instruction) -> Option<Run> {
         // Three operands carry up to two: the second predicate reports a carry of two.
         for (n, out) in outs.into_iter().enumerate() {
             r.set_truth(out, mask, lanes_where(|l| sums[l] >> 32 > n as u64));
+        }
+    }))
+}
+
+/// Lowers the sum of up to three operands of 64 bits and carries.
+fn add_wide(form: &Form, extended: bool) -> Option<Run> {
+    let d = form.dest?;
+    let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2));
+    let outs = [form.out(0), form.out(1)];
+    let ins = form.ins.clone();
+    Some(Box::new(move |r, mask| {
+        let mut sums = [0u128; 32];
+        for s in [Some(&a), Some(&b), c.as_ref()].into_iter().flatten() {
+            let complement = if s.negate || s.invert { u64::MAX } else { 0 };
+            // A carry replaces the 1 of a two's complement.
+            let more = u128::from(s.negate && !extended);
+            let row = r.raw_wide(s.from);
+            for (sum, v) in sums.iter_mut().zip(row) {
+                *sum += u128::from(v ^ complement) + more;
+            }
+        }
+        for p in &ins {
+            let carries = r.truth(*p);
+            for (l, sum) in sums.iter_mut().enumerate() {
+                *sum += u128::from(carries >> l & 1);
+            }
+        }
+        r.set_wide(d, mask, &sums.map(|s| s as u64));
+        for (n, out) in outs.into_iter().enumerate() {
+            r.set_truth(out, mask, lanes_where(|l| sums[l] >> 64 > n as u128));
         }
     }))
 }

@@ -56,3 +56,15 @@ extern "C" __global__ void packed(const unsigned *in, unsigned *out, int) {
     out[4 * i + 2] = __viaddmax_s16x2_relu(a, b, c) ^ __viaddmin_u16x2(b, c, a);
     out[4 * i + 3] = __vimax3_s16x2(a, b, c) + 7 * __vimin3_u16x2(a, b, c);
 }
+// Sums, differences and products of 128 bits: carries between halves of 64.
+extern "C" __global__ void wide(const unsigned *in, unsigned *out, int) {
+    unsigned i = AT;
+    const uint4 *words = (const uint4 *)in;
+    uint4 x = words[i], y = words[(i + 512) % 1024];
+    unsigned __int128 a, b;
+    memcpy(&a, &x, 16);
+    memcpy(&b, &y, 16);
+    if (i % 4 == 0) b = ~a + i % 8;
+    unsigned __int128 r = i % 2 ? (a + b) ^ (b - a) : a + b + (a < b) * (a * b);
+    memcpy((uint4 *)out + i, &r, 16);
+}
