@@ -69,9 +69,9 @@ pub(super) struct Pred {
 
 fn parse_part(selector: &str) -> Option<Part> {
     Some(match selector {
-        "" | "H1_H0" | "U32" | "X4" | "X8" | "X16" | "ROW" | "COL" | "SIGN" | "F32x2.HI_LO" => {
-            Part::Whole
-        }
+        // A number says how many bits remain below the shift of a pack.
+        "" | "H1_H0" | "U32" | "X4" | "X8" | "X16" | "ROW" | "COL" | "SIGN" | "F32x2.HI_LO"
+        | "24" | "28" => Part::Whole,
         "F32x2.LO_HI" => Part::Swapped,
         "H0_H0" | "H0" => Part::Low,
         "H1_H1" | "H1" => Part::High,
