@@ -13,10 +13,7 @@ pub fn admitted(board: &Board) -> Admits {
 /// Returns a function that reports whether the constraints of a search space admit a configuration of a board. A
 /// rule over a name that the configuration or the device lacks admits it.
 #[must_use]
-pub fn admitted_by(
-    definition: &Definition,
-    board: &Board,
-) -> Admits {
+pub fn admitted_by(definition: &Definition, board: &Board) -> Admits {
     let rules = definition.constraints.iter();
     let rules: Vec<Expr> = rules
         .filter_map(|one| Expr::parse(&one.rule).ok())
