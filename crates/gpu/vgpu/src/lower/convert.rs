@@ -2,60 +2,15 @@
 
 use crate::counters::Class;
 use crate::exec::regs::{Alu, alu};
+use crate::lower::convert_mode::{FINITE, FTZ, RELU, SAT, flags, overflow, round};
 use crate::lower::{Mods, Picked, small};
 use gpu_arithmetic::convert::{self as c, IntType};
 use gpu_arithmetic::half::{self as h, Bfloat16, Fp16, Half};
-use gpu_arithmetic::{Overflow, Round, double, single as s};
+use gpu_arithmetic::{double, single as s};
 use ptx::ast::Type;
 
-const FTZ: u32 = 8;
-const SAT: u32 = 16;
-pub(super) const RELU: u32 = 32;
-pub(super) const FINITE: u32 = 64;
 /// The source is f64 (float to integer) or signed (integer to float).
 const FLAG: u32 = 128;
-
-#[inline(always)]
-pub(super) fn round(k: u32) -> Round {
-    match k & 7 {
-        0 => Round::Rn,
-        1 => Round::Rz,
-        2 => Round::Rm,
-        3 => Round::Rp,
-        _ => Round::Rna,
-    }
-}
-
-#[inline(always)]
-pub(super) fn overflow(k: u32) -> Overflow {
-    if k & FINITE != 0 {
-        Overflow::Finite
-    } else {
-        Overflow::Infinite
-    }
-}
-
-fn flags(m: &Mods<'_>) -> u32 {
-    let round = match () {
-        () if m.has("rz") || m.has("rzi") => 1,
-        () if m.has("rm") || m.has("rmi") => 2,
-        () if m.has("rp") || m.has("rpi") => 3,
-        () if m.has("rna") => 4,
-        () => 0,
-    };
-    let mut k = round;
-    for (word, bit) in [
-        ("ftz", FTZ),
-        ("sat", SAT),
-        ("relu", RELU),
-        ("satfinite", FINITE),
-    ] {
-        if m.has(word) {
-            k |= bit;
-        }
-    }
-    k
-}
 
 /// Packs an integer type into the constant, from bit `shift` on: bytes in 4 bits, then the sign.
 fn pack_int(ty: Type, shift: u32) -> u32 {

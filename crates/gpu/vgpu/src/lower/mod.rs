@@ -17,6 +17,7 @@ mod random;
 mod shadow_values;
 mod select;
 mod convert;
+mod convert_mode;
 mod small;
 mod memory;
 mod sync;

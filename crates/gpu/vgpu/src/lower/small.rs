@@ -1,6 +1,6 @@
 //! `cvt` to and from pairs of numbers of a byte or less (PTX ISA, `cvt`).
 
-use super::convert::{FINITE, RELU, overflow, round};
+use super::convert_mode::{FINITE, RELU, overflow, round};
 use crate::exec::regs::{Alu, alu};
 use gpu_arithmetic::half::{self, Bfloat16, Fp16, Half};
 use gpu_arithmetic::small::{self, Small};
