@@ -325,6 +325,8 @@ pub(super) struct Cta<'a> {
     pub(super) gave_way: bool,
     /// Clock of the block, in cycles.
     pub(super) clock: u64,
+    /// Number of its reads.
+    pub(super) clock_reads: u32,
     /// Watched accesses, by block; empty where none are watched.
     pub(super) accesses: Vec<AccessRecorder>,
     /// Text that it printed.
@@ -398,6 +400,7 @@ impl<'a> Cta<'a> {
             issuers: [0; AGENTS],
             gave_way: false,
             clock: context.clock.wrapping_mul(16) + context.placement.clock(block),
+            clock_reads: 0,
             accesses: match context.watch {
                 Some(_) => (0..blocks).map(|_| AccessRecorder::default()).collect(),
                 None => Vec::new(),

@@ -12,11 +12,6 @@ use crate::lower::program::{Address, Area, MmaF64, MmaOp, NONE, WmmaMem, WmmaOp}
 use gpu_arithmetic::layout::MatrixRows;
 use gpu_arithmetic::{layout, mma};
 
-/// Most bytes of which the rows of a matrix in memory begin at a multiple. PTX wants the size of a lane's fragment
-/// (PTX ISA, "Matrix Fragments for WMMA", leading dimension), which is 32 bytes for many; CUDA C++ wants 16 from one
-/// row to the next, and the `ldmatrix` to which such loads are compiled needs no more.
-const WMMA_ALIGN: u64 = 16;
-
 /// Part of a lane's register: `bytes` bytes from bit `shift` on.
 #[derive(Clone, Copy)]
 struct RegisterPart {
@@ -159,19 +154,19 @@ impl Cta<'_> {
     /// Records a matrix in memory whose rows do not begin where they must. The GPU may move it by
     /// `ldmatrix` or by vectors, whatever the width of the accesses here is.
     fn wmma_aligned(&mut self, w: &Warp, m: &WmmaMem, mask: u32) {
-        let align = (4 * m.data.len() as u64).min(WMMA_ALIGN);
         let askew = lanes(mask).find_map(|lane| {
             let (base, elements) = (w.address(&m.at, lane), w.regs.r32[m.stride as usize][lane]);
+            let (area, at) = match m.at.area {
+                Area::Generic => split(base),
+                area => (area, base),
+            };
+            let align = m.aligns[usize::from(area != Area::Shared)];
             let stride = u64::from(elements) * u64::from(m.bits / 8);
             let whole = base.is_multiple_of(align) && stride.is_multiple_of(align);
-            (!whole).then_some((lane, base, stride))
+            (!whole).then_some((lane, area, at, stride, align))
         });
-        let Some((lane, base, stride)) = askew else {
+        let Some((lane, area, at, stride, align)) = askew else {
             return;
-        };
-        let (area, at) = match m.at.area {
-            Area::Generic => split(base),
-            area => (area, base),
         };
         let space = match area {
             Area::Shared | Area::Cluster => Space::Shared,

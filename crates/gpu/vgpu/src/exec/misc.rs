@@ -56,7 +56,9 @@ pub(super) fn registers(cta: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> 
         Op::Clock { dest } => {
             // The clock is private to the block: instructions of other blocks must not show in it.
             let now = cta.clock;
-            cta.clock = now.wrapping_add(cta.context.placement.cycles(now));
+            let cycles = cta.context.placement.cycles(now, cta.clock_reads);
+            cta.clock = now.wrapping_add(cycles);
+            cta.clock_reads = cta.clock_reads.saturating_add(1);
             lanes(mask).for_each(|l| w.set(*dest, l, now));
         }
         Op::IsSpace { area, dest, source } => {

@@ -8,6 +8,10 @@
 use super::launch::BlockOrder;
 use super::workers::Permutation;
 
+/// Reads of a clock after which no step of a block is long: a warp that polls gives up after a second, perhaps, and
+/// reads the clock a million times in one here.
+const READS_WITH_LONG_STEPS: u32 = 128;
+
 /// Placement of the blocks of a launch on multiprocessors.
 #[derive(Debug)]
 pub(super) struct Placement {
@@ -108,11 +112,11 @@ impl Placement {
     }
 
     /// Returns the cycles between two reads of a clock: a few, and now and then as many as a warp waits that others
-    /// keep from running.
-    pub(super) fn cycles(&self, now: u64) -> u64 {
+    /// keep from running. `reads` is the number of earlier reads of the block.
+    pub(super) fn cycles(&self, now: u64, reads: u32) -> u64 {
         let drawn = mix(self.seed ^ now);
         match drawn >> 60 {
-            0 if !self.plain => 16 + (drawn & 0xf_ffff),
+            0 if !self.plain && reads < READS_WITH_LONG_STEPS => 16 + (drawn & 0xf_ffff),
             _ => 16 + drawn % 256,
         }
     }
@@ -158,10 +162,20 @@ mod tests {
     #[test]
     fn some_steps_of_the_clock_are_long() {
         let placement = Placement::new(1, 58, 1, 48);
-        let steps: Vec<u64> = (0..1000).map(|now| placement.cycles(now)).collect();
+        let steps: Vec<u64> = (0..1000).map(|now| placement.cycles(now, 0)).collect();
         let long = steps.iter().filter(|step| **step > 1000).count();
         assert!((30..100).contains(&long), "{long}");
         assert!(steps.iter().all(|step| *step >= 16));
+    }
+
+    #[test]
+    fn a_block_that_reads_the_clock_until_it_has_waited_long_enough_does_not_get_there_by_leaps() {
+        for seed in 0..20 {
+            let placement = Placement::new(seed, 58, 1, 48);
+            let begin = placement.clock(3);
+            let end = (0..1_000_000).fold(begin, |now, reads| now + placement.cycles(now, reads));
+            assert!(end - begin < 200_000_000, "{seed}: {}", end - begin);
+        }
     }
 
     #[test]

@@ -37,6 +37,22 @@ pub(super) fn accumulator(word: &str) -> Option<Accumulator> {
     })
 }
 
+/// Returns the bytes of which the rows of a matrix in memory begin at a multiple, in shared memory and elsewhere.
+///
+/// CUDA C++ wants 16 bytes from one row to the next, and PTX up to 32 (PTX ISA, "Matrix Fragments for WMMA", leading
+/// dimension). These are what machine code needs (ptxas 13.0, 7.5 to 12.0): `ldmatrix` for A and B in shared memory,
+/// words of adjacent elements elsewhere, and pairs of sums.
+fn wmma_aligns(which: &str, row_major: bool, bits: u32) -> [u64; 2] {
+    let element = u64::from(bits / 8);
+    let along_k = matches!((which, row_major), ("a", true) | ("b", false));
+    match (which, bits) {
+        ("a" | "b", 16) => [16, if along_k { 4 } else { element }],
+        ("a" | "b", 8) if along_k => [16, 4],
+        ("a" | "b", _) => [element; 2],
+        _ => [if row_major { 2 * element } else { element }; 2],
+    }
+}
+
 /// Shape of a matrix product: A is `m` by `k`, B is `k` by `n`.
 #[derive(Clone, Copy)]
 struct Shape {
@@ -413,6 +429,7 @@ impl<'a> Lower<'a> {
             stride,
             data: self.fixed(registers, fragment.registers)?,
             store,
+            aligns: wmma_aligns(which, row_major, bits),
         };
         let class = if area == super::program::Area::Shared {
             Class::Shared

@@ -63,6 +63,8 @@ pub(crate) struct WmmaMem {
     pub(crate) stride: u32,
     pub(crate) data: Vec<u32>,
     pub(crate) store: bool,
+    /// Bytes of which its rows begin at a multiple, in shared memory and elsewhere.
+    pub(crate) aligns: [u64; 2],
 }
 
 /// Operand A of a `wgmma`.

@@ -198,17 +198,22 @@ fn check_wmma(s: &Shape) {
     );
 }
 
-/// Loads a matrix of f16 from byte `offset` of a buffer, `stride` elements apart, and stores its sums behind.
-fn misaligned(offset: u32, stride: u32) -> Vec<HazardKind> {
+/// Loads a matrix from byte `offset` of a buffer in global or shared memory, with rows `stride` elements apart.
+fn misaligned(which: &str, registers: usize, offset: u32, stride: u32) -> Vec<HazardKind> {
+    let (matrix, ty) = which.split_once(' ').unwrap();
+    let (form, space) = matrix.split_once(':').unwrap();
     let text = format!(
         ".version 8.8\n.target sm_90a\n.address_size 64\n\
-         .visible .entry k(.param .u64 at) {{\n\
+         .visible .entry k(.param .u64 at) {{\n.shared .align 128 .b8 tile[4096];\n\
          .reg .b32 %a<8>; .reg .b64 %q<2>;\n\
-         ld.param.u64 %q0, [at]; add.s64 %q0, %q0, {offset};\n\
-         wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {}, [%q0], {stride};\n\
-         wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%q0], {}, {stride};\nret;\n}}\n",
-        list("%a", 0..8),
-        list("%a", 0..8),
+         ld.param.u64 %q0, [at]; {} add.s64 %q0, %q0, {offset};\n\
+         wmma.load.{form}.m16n16k16.{space}.{ty} {}, [%q0], {stride};\nret;\n}}\n",
+        if space == "shared" {
+            "mov.u64 %q0, tile;"
+        } else {
+            ""
+        },
+        list("%a", 0..registers),
     );
     let module = Module::load(&text).unwrap();
     let mut memory = GlobalMemory::new(1 << 20);
@@ -216,22 +221,50 @@ fn misaligned(offset: u32, stride: u32) -> Vec<HazardKind> {
     memory.write(buffer, 0, &[0; 4096]);
     let mut spec = Launch::new("k", [1, 1, 1], [32, 1, 1], vec![Arg::Buffer(buffer)]);
     spec.threads = 1;
+    spec.checks.uninitialized = false;
     let arch = Arch::by_name("h100").unwrap();
     let report = launch(&module, &mut memory, arch, &spec).unwrap();
     report.hazards.iter().map(|hazard| hazard.kind).collect()
 }
 
 #[test]
-fn rows_of_a_matrix_in_memory_begin_at_sixteen_bytes() {
-    let askew = HazardKind::Misaligned;
-    assert_eq!(misaligned(0, 20), []);
-    assert_eq!(misaligned(16, 16), []);
-    // One hazard at the load, one at the store.
-    for (offset, stride) in [(0, 17), (0, 18), (8, 16), (4, 20)] {
-        assert_eq!(
-            misaligned(offset, stride),
-            [askew, askew],
-            "{offset}, {stride}"
-        );
+fn rows_of_a_matrix_in_memory_begin_where_machine_code_needs_it() {
+    // What ptxas makes: LDSM of rows, words of pairs along K, single elements; STG.64 of sums in rows.
+    for (which, registers, aligned, askew) in [
+        (
+            "a.sync.aligned.row:shared f16",
+            8,
+            &[(0, 24), (16, 16)][..],
+            &[(0, 17), (0, 18), (8, 16), (4, 24)][..],
+        ),
+        ("a.sync.aligned.col:shared f16", 8, &[(0, 24)], &[(0, 18)]),
+        (
+            "a.sync.aligned.row:global f16",
+            8,
+            &[(4, 18), (8, 16)],
+            &[(0, 17), (2, 16)],
+        ),
+        ("a.sync.aligned.col:global f16", 8, &[(2, 17)], &[]),
+        (
+            "a.sync.aligned.row:shared s8",
+            2,
+            &[(0, 32), (16, 16)],
+            &[(0, 24), (8, 16)],
+        ),
+        ("b.sync.aligned.row:shared s8", 2, &[(0, 24), (1, 17)], &[]),
+        (
+            "c.sync.aligned.row:global f32",
+            8,
+            &[(8, 18), (0, 20)],
+            &[(0, 17), (4, 16)],
+        ),
+        ("c.sync.aligned.col:shared f32", 8, &[(0, 17), (4, 18)], &[]),
+    ] {
+        for (places, wanted) in [(aligned, None), (askew, Some(HazardKind::Misaligned))] {
+            for (offset, stride) in places {
+                let found = misaligned(which, registers, *offset, *stride);
+                assert_eq!(found.first().copied(), wanted, "{which} {offset} {stride}");
+            }
+        }
     }
 }
