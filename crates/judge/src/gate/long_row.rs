@@ -5,7 +5,6 @@
 //! them. Beside a reference kernel, one row gets half of all entries.
 
 use super::adversarial::{Case, Data};
-use super::trials::cost;
 use super::verify::{Gate, Pass, Stop};
 use crate::session::Order;
 
@@ -13,14 +12,12 @@ impl Gate<'_> {
     /// Judges the candidate on a graph with a long row, as far as the limits allow. A reference that
     /// fails on it says nothing: its rows may be known to be short.
     pub(super) fn long_row(&mut self, first_data: Data, first: &Pass) -> Result<(), Stop> {
-        let limit = self.demands.extra_limit;
         let data = Data {
             case: Some(Case::LongRow),
             ..first_data
         };
         // A GPU does not survive a row that leaves a buffer.
-        let contained = self.session.can_sample();
-        let affordable = contained && !first.sampled && limit > 0 && cost(first) <= limit;
+        let affordable = self.session.can_sample() && self.affords_another(first);
         if !affordable || self.references.hard(&self.keyed, data).is_none() {
             return Ok(());
         }

@@ -31,14 +31,12 @@ impl Gate<'_> {
     /// Judges the candidate on inputs with zeros, as far as the limits allow. A candidate or a reference
     /// that fails on them otherwise says nothing: nobody promised it zeros.
     pub(super) fn zeros(&mut self, first_data: Data, first: &Pass) -> Result<(), Stop> {
-        let limit = self.demands.extra_limit;
         let data = Data {
             case: Some(Case::Zeros),
             ..first_data
         };
         // A GPU does not survive what a kernel may do with zeros, such as a loop without an end.
-        let contained = self.session.can_sample();
-        let affordable = contained && !first.sampled && limit > 0 && cost(first) <= limit;
+        let affordable = self.session.can_sample() && self.affords_another(first);
         let unbounded = || {
             UNBOUNDED
                 .iter()

@@ -1,36 +1,15 @@
 //! A sparse matrix or graph with one row that is much longer than the others.
 
-use super::CaseInputs;
-use std::sync::Arc;
+use super::{CaseInputs, beside_reference};
 use tuner_core::fill::{Fill, LongRow};
-use tuner_core::plan::{Plan, PlanArgument, PlanReference};
+use tuner_core::plan::{Plan, PlanArgument};
 
 /// Builds the inputs; `None` where no two arguments are offsets and indices of one graph.
 pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
-    let kernel = matches!(plan.reference, PlanReference::Kernel { oracle: None, .. });
-    if !kernel || plan.generators.is_some() {
-        return None;
-    }
     let long = long_row(plan, seed)?;
-    let mut inputs = Vec::with_capacity(plan.arguments.len());
-    for (index, argument) in plan.arguments.iter().enumerate() {
-        if !argument.role.is_filled() {
-            inputs.push(None);
-            continue;
-        }
-        let count = argument.count();
-        let made = argument
-            .fill
-            .with_long_row(argument.element, seed, count, long);
-        inputs.push(Some(match made {
-            Some(made) => made,
-            None => argument.content(seed, index as u64).ok()?,
-        }));
-    }
-    Some(CaseInputs {
-        inputs: Arc::new(inputs),
-        exact: false,
-        excused: Vec::new(),
+    beside_reference(plan, seed, |_, argument| {
+        let (fill, count) = (&argument.fill, argument.count());
+        fill.with_long_row(argument.element, seed, count, long)
     })
 }
 

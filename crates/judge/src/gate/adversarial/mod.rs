@@ -226,6 +226,34 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
     })
 }
 
+/// Builds the inputs of a case beside a reference kernel: those that `changed` returns by the index of an argument, and
+/// the declared ones for the others. `None` where a built-in oracle has cases of its own, or generators make the inputs.
+fn beside_reference(
+    plan: &Plan,
+    seed: u64,
+    changed: impl Fn(u64, &PlanArgument) -> Option<Arc<[u8]>>,
+) -> Option<CaseInputs> {
+    let kernel = matches!(plan.reference, PlanReference::Kernel { oracle: None, .. });
+    if !kernel || plan.generators.is_some() {
+        return None;
+    }
+    let mut inputs = Vec::with_capacity(plan.arguments.len());
+    for (index, argument) in (0..).zip(&plan.arguments) {
+        inputs.push(match argument.role.is_filled() {
+            true => match changed(index, argument) {
+                Some(made) => Some(made),
+                None => Some(argument.content(seed, index).ok()?),
+            },
+            false => None,
+        });
+    }
+    Some(CaseInputs {
+        inputs: Arc::new(inputs),
+        exact: false,
+        excused: Vec::new(),
+    })
+}
+
 /// Bytes of all inputs in order and the rules for the result.
 struct CaseData {
     inputs: Vec<Arc<[u8]>>,

@@ -1,12 +1,12 @@
 //! Inputs with zeros, beside a reference kernel.
 
-use super::CaseInputs;
+use super::{CaseInputs, beside_reference};
 use rand::{RngExt as _, SeedableRng as _};
 use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
-use tuner_core::plan::{Plan, PlanArgument, PlanReference};
+use tuner_core::plan::{Plan, PlanArgument};
 
 /// Scattered zeros of an input: few, so that most sums do not contain one.
 const SCATTERED: u64 = 64;
@@ -17,28 +17,15 @@ const SPACING: u64 = 16;
 /// Builds the inputs with zeros; `None` where a built-in oracle has cases of its own, or no input can hold
 /// a zero. All candidates share them.
 pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
-    let kernel = matches!(plan.reference, PlanReference::Kernel { oracle: None, .. });
-    let wanted = kernel && plan.generators.is_none();
-    if !wanted || !plan.arguments.iter().any(can_hold_zeros) {
+    if !plan.arguments.iter().any(can_hold_zeros) {
         return None;
     }
-    let mut inputs = Vec::with_capacity(plan.arguments.len());
-    for (index, argument) in plan.arguments.iter().enumerate() {
-        if !argument.role.is_filled() {
-            inputs.push(None);
-            continue;
+    beside_reference(plan, seed, |index, argument| {
+        if !can_hold_zeros(argument) {
+            return None;
         }
-        let bytes = argument.content(seed, index as u64).ok()?;
-        let own = seed ^ (index as u64).rotate_right(8);
-        inputs.push(Some(match can_hold_zeros(argument) {
-            true => with_zeros(&bytes, argument, own),
-            false => bytes,
-        }));
-    }
-    Some(CaseInputs {
-        inputs: Arc::new(inputs),
-        exact: false,
-        excused: Vec::new(),
+        let bytes = argument.content(seed, index).ok()?;
+        Some(with_zeros(&bytes, argument, seed ^ index.rotate_right(8)))
     })
 }
 
