@@ -4,7 +4,7 @@
 //! a syntax tree has no call. The expansion, with the enclosing functions, becomes a separate text
 //! that is only searched for launches. None of it enters a template.
 
-use super::tree::{Node, Source, visit};
+use super::tree::{Node, Source, is_word, visit};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -27,26 +27,9 @@ pub(crate) struct Launching(BTreeMap<String, Macro>);
 impl Launching {
     /// Collects the macros of these files.
     pub(crate) fn collect(files: &[Source]) -> Self {
-        let mut all = BTreeMap::new();
-        for source in files {
-            for (name, found) in definitions(source) {
-                all.entry(name).or_insert(found);
-            }
-        }
-        let mut found: BTreeMap<String, Macro> = BTreeMap::new();
-        loop {
-            let launches = |each: &Macro| {
-                each.body.contains("<<<")
-                    || found.keys().any(|name| !calls(&each.body, name).is_empty())
-            };
-            let (more, rest): (BTreeMap<_, _>, _) =
-                all.into_iter().partition(|(_, each)| launches(each));
-            all = rest;
-            if more.is_empty() {
-                return Self(found);
-            }
-            found.extend(more);
-        }
+        Self(leading_to(files, |body, through| {
+            through || body.contains("<<<")
+        }))
     }
 
     /// Returns the positions outside definitions where a file uses such macros.
@@ -109,8 +92,32 @@ pub(crate) fn expanded(macros: &BTreeMap<String, Macro>, text: &str) -> String {
     text
 }
 
+/// Returns the function-like macros of files that a test chooses: by their body, and by whether it uses a macro that
+/// was chosen before.
+pub(crate) fn leading_to(
+    files: &[Source],
+    chosen: impl Fn(&str, bool) -> bool,
+) -> BTreeMap<String, Macro> {
+    let mut all: BTreeMap<String, Macro> = BTreeMap::new();
+    for (name, each) in files.iter().flat_map(definitions) {
+        all.entry(name).or_insert(each);
+    }
+    let mut found: BTreeMap<String, Macro> = BTreeMap::new();
+    loop {
+        let through = |body: &str| found.keys().any(|name| !calls(body, name).is_empty());
+        let (more, rest): (BTreeMap<_, _>, _) = all
+            .into_iter()
+            .partition(|(_, each)| chosen(&each.body, through(&each.body)));
+        all = rest;
+        if more.is_empty() {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
 /// Returns the function-like macros of a file by name.
-pub(crate) fn definitions(source: &Source) -> Vec<(String, Macro)> {
+fn definitions(source: &Source) -> Vec<(String, Macro)> {
     let mut all = Vec::new();
     visit(source.tree().root_node(), &mut |node| {
         if node.kind() == "preproc_function_def" {
@@ -122,11 +129,6 @@ pub(crate) fn definitions(source: &Source) -> Vec<(String, Macro)> {
 }
 
 impl Macro {
-    /// Returns its replacement.
-    pub(crate) fn body(&self) -> &str {
-        &self.body
-    }
-
     /// Substitutes arguments into the macro's body.
     fn applied(&self, arguments: &[String]) -> String {
         let mut made = String::new();
@@ -185,7 +187,7 @@ pub(crate) struct Call {
 
 /// Finds every `NAME(…)` in a text.
 pub(crate) fn calls(text: &str, name: &str) -> Vec<Call> {
-    let in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let in_word = |c: Option<char>| c.is_some_and(is_word);
     let mut found: Vec<Call> = Vec::new();
     for (start, _) in text.match_indices(name) {
         let (before, rest) = text.split_at(start);

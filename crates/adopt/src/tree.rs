@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use tuner_core::files;
 
 pub(crate) use cuda_source::tree::{
-    GNU_KEYWORDS, Node, Tree, bare, body, first, function, inner, is_function, listed, named,
-    visit, words,
+    GNU_KEYWORDS, Node, Tree, bare, body, first, function, inner, is_function, is_word, listed,
+    named, visit, words,
 };
 
 /// A file and its syntax tree.

@@ -45,7 +45,9 @@ fn replace_gnu_keywords(text: &str, bytes: &mut [u8]) {
     }
 }
 
-fn is_word(c: char) -> bool {
+/// Reports whether a character may be part of an identifier.
+#[must_use]
+pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 

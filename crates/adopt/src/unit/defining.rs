@@ -5,8 +5,8 @@
 //! declares. The macro is expanded to find the names; the line itself stays what enters a template.
 
 use super::kind::{Kind, kind_of};
-use crate::macros::{self, Macro, calls, definitions, listed};
-use crate::tree::{self, Node, Source, words};
+use crate::macros::{self, Macro, leading_to, listed};
+use crate::tree::{self, Node, Source, is_word, words};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
@@ -31,33 +31,16 @@ pub(super) struct Defining {
 impl Defining {
     /// Collects the macros of these files.
     pub(super) fn collect(files: &[Source]) -> Self {
-        let mut all: BTreeMap<String, Macro> = BTreeMap::new();
-        for source in files {
-            for (name, found) in definitions(source) {
-                all.entry(name).or_insert(found);
-            }
-        }
-        let mut found: BTreeMap<String, Macro> = BTreeMap::new();
-        loop {
-            let defines = |each: &Macro| {
-                let body = each.body();
-                let whole = body.matches('{').count() == body.matches('}').count();
-                let declares = body.contains(['{', ';'])
-                    || found.keys().any(|name| !calls(body, name).is_empty());
-                // Kernels and launches inside macros are read elsewhere.
-                let kernel = body.contains("__global__") && !instantiates(body);
-                whole && declares && !kernel && !body.contains("<<<")
-            };
-            let (more, rest): (BTreeMap<_, _>, _) =
-                all.into_iter().partition(|(_, each)| defines(each));
-            all = rest;
-            if more.is_empty() {
-                return Self {
-                    macros: found,
-                    annotations: files.iter().flat_map(annotations).collect(),
-                };
-            }
-            found.extend(more);
+        let macros = leading_to(files, |body, through| {
+            let whole = body.matches('{').count() == body.matches('}').count();
+            let declares = through || body.contains(['{', ';']);
+            // Kernels and launches inside macros are read elsewhere.
+            let kernel = body.contains("__global__") && !instantiates(body);
+            whole && declares && !kernel && !body.contains("<<<")
+        });
+        Self {
+            macros,
+            annotations: files.iter().flat_map(annotations).collect(),
         }
     }
 
@@ -169,8 +152,7 @@ fn places(code: &str, known: &BTreeMap<String, Macro>) -> Vec<Range<usize>> {
             ';' => begin = next,
             _ if c.is_alphabetic() || c == '_' => {
                 let rest = part(at, code.len());
-                let in_word = |c: char| c.is_alphanumeric() || c == '_';
-                let length = rest.find(|c| !in_word(c)).unwrap_or(rest.len());
+                let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
                 let end = at + length;
                 let first = part(begin, at).trim().is_empty() && open.iter().all(|scope| *scope);
                 let after = part(end, code.len());
