@@ -85,18 +85,27 @@ impl Memory<'_> {
         let mut results = [[0; 32]; 4];
         let mut texels = Texels::default();
         let mut known: Option<(u32, Texture)> = None;
+        let mut prepared: Option<(ImageShape, Fetcher)> = None;
         for lane in lanes(mask) {
             // The lanes of a warp mostly name one texture.
             let texture = match known {
                 Some((named, texture)) if named == handles[lane] => texture,
                 _ => match self.object(handles[lane])? {
-                    ImageObject::Texture(texture) => *texture,
+                    ImageObject::Texture(texture) => {
+                        prepared = None;
+                        *texture
+                    }
                     ImageObject::Surface(_) => return Err("a fetch from a surface".to_owned()),
                 },
             };
             known = Some((handles[lane], texture));
             let words = std::array::from_fn(|n| rows.get(n).map_or(0, |row| row[lane]));
-            let fetcher = Fetcher::new(&texture, shape_of(f, &texture, words));
+            let shape = shape_of(f, &texture, words);
+            let fetcher = match prepared.take() {
+                Some((known, fetcher)) if known == shape => fetcher,
+                _ => Fetcher::new(&texture, shape),
+            };
+            let (_, fetcher) = prepared.insert((shape, fetcher));
             let format = fetcher.format();
             texels.bytes = format.bytes();
             let texel = fetcher.fetch(words, f.kind, &mut |at| {
