@@ -51,6 +51,14 @@ pub(super) struct ReconvergencePoint {
     pub(super) since: u32,
 }
 
+impl ReconvergencePoint {
+    /// Reports whether lanes that may leave it have waited here for `turns` of the warp's `long_turns` or more.
+    fn holds_lanes(&self, long_turns: u32, turns: u32) -> bool {
+        // A call returns as a whole: its frame is shared.
+        self.in_use && self.arrived != 0 && !self.call && long_turns - self.since >= turns
+    }
+}
+
 /// One warp.
 #[derive(Debug, Default)]
 pub(super) struct Warp {
@@ -325,7 +333,7 @@ impl Warp {
     /// Reports whether lanes have waited for a whole turn at an incomplete reconvergence point that they may leave.
     fn holds_lanes(&self) -> bool {
         let mut points = self.reconvergence_points.iter();
-        points.any(|m| m.in_use && m.arrived != 0 && !m.call && self.long_turns - m.since > 1)
+        points.any(|m| m.holds_lanes(self.long_turns, 2))
     }
 
     /// Lets lanes continue alone that wait at an incomplete reconvergence point for `turns` long turns
@@ -334,8 +342,7 @@ impl Warp {
         let mut any = false;
         for at in 0..self.reconvergence_points.len() {
             let m = self.reconvergence_points[at];
-            // A call returns as a whole: its frame is shared.
-            if !m.in_use || m.arrived == 0 || m.call || self.long_turns - m.since < turns {
+            if !m.holds_lanes(self.long_turns, turns) {
                 continue;
             }
             any = true;

@@ -151,9 +151,9 @@ impl<'a> Lower<'a> {
             }
             let all = Some((1 << elements) - 1);
             let counted = part(0).map_or(all, |part| mask(part, elements));
-            let mut imm = counted.map(|mask| k | mask << MASK);
-            imm = imm.map(|k| k | if m.has("add") { ADD } else { 0 });
-            imm = imm.map(|k| k | if elements == 2 { HALVES } else { 0 });
+            let add = if m.has("add") { ADD } else { 0 };
+            let halves = if elements == 2 { HALVES } else { 0 };
+            let imm = counted.map(|mask| k | mask << MASK | add | halves);
             let alu = alu!(k; |a: U32, b: U32, c: U32| -> U32 form(k).run(a, b, c));
             (alu.run, imm)
         };
