@@ -2,6 +2,7 @@
 //!
 //! Codes of less than a byte occupy its low bits.
 
+use super::half::{self, Bfloat16, Fp16, Half};
 use super::soft::{self, E2M1, E2M3, E3M2, E4M3, E5M2, F32, Format, TF32};
 use super::{Overflow, Round};
 
@@ -84,6 +85,36 @@ pub fn to_f32(format: Small, code: u8) -> f32 {
             f32::from_bits(bits as u32)
         }
     }
+}
+
+impl Small {
+    /// Packs two numbers, rounded as by [`from_f32`].
+    pub fn pack(self, high: f32, low: f32, relu: bool) -> u16 {
+        let [high, low] = [high, low].map(|x| u16::from(from_f32(self, x, relu)));
+        high << self.pair_shift() | low
+    }
+
+    /// Returns a packed pair as two halves: `cvt.rn{.relu}.f16x2.<format>x2`, which is exact.
+    #[inline(always)]
+    pub fn to_halves(self, pair: u16, relu: bool) -> u32 {
+        let half = |code: u8| {
+            let x = Fp16::narrow(to_f32(self, code));
+            if relu { half::relu::<Fp16>(x) } else { x }
+        };
+        let [low, high] = self.split(pair);
+        half::pack(half(low), half(high))
+    }
+}
+
+/// Packs two powers of two, rounded as by [`to_ue8m0`].
+pub fn pack_ue8m0(high: f32, low: f32, round: Round, overflow: Overflow) -> u16 {
+    u16::from_le_bytes([low, high].map(|x| to_ue8m0(x, round, overflow)))
+}
+
+/// Returns a packed pair of powers of two as two bf16: `cvt.rn.bf16x2.ue8m0x2`.
+pub fn ue8m0_to_bf16(pair: u16) -> u32 {
+    let [low, high] = pair.to_le_bytes().map(ue8m0_to_f32);
+    half::pack(Bfloat16::narrow(low), Bfloat16::narrow(high))
 }
 
 /// Values of all e4m3 codes.

@@ -41,16 +41,7 @@ impl BlockScales {
         d: &mut [Lanes],
         scales: [ScaleOperand<'_>; 2],
     ) {
-        let (mut left, mut right) = ([[0.0; MOST_K]; 16], [[0.0; MOST_K]; 8]);
-        let per = form.a.per_register();
-        for_each_element(form.a, a, |register, lane, sub, value| {
-            let (row, k) = a_element(form.m, per, lane, register, sub);
-            left[row][k] = value;
-        });
-        for_each_element(form.b, b, |register, lane, sub, value| {
-            let (k, column) = b_element(per, lane, register, sub);
-            right[column][k] = value;
-        });
+        let (left, right) = along_k::<MOST_K, MOST_K>(form, a, b);
         let [of_a, of_b] = scales;
         let depth = form.k / self.blocks;
         let mut dot = [[0.0; 64]; 2];
@@ -82,8 +73,27 @@ impl BlockScales {
     }
 }
 
+/// Returns the rows of A and the columns of B; A has `LEFT` columns at most, B `RIGHT` rows.
+pub(super) fn along_k<const LEFT: usize, const RIGHT: usize>(
+    form: &Mma,
+    a: &[&Lanes],
+    b: &[&Lanes],
+) -> ([[f32; LEFT]; 16], [[f32; RIGHT]; 8]) {
+    let (mut left, mut right) = ([[0.0; LEFT]; 16], [[0.0; RIGHT]; 8]);
+    let per = form.a.per_register();
+    for_each_element(form.a, a, |register, lane, sub, value| {
+        let (row, k) = a_element(form.m, per, lane, register, sub);
+        left[row][k] = value;
+    });
+    for_each_element(form.b, b, |register, lane, sub, value| {
+        let (k, column) = b_element(per, lane, register, sub);
+        right[column][k] = value;
+    });
+    (left, right)
+}
+
 /// Calls `f` with register, lane, position in the register and value of each element.
-pub(super) fn for_each_element(
+fn for_each_element(
     element: super::Element,
     registers: &[&Lanes],
     mut f: impl FnMut(usize, usize, usize, f32),

@@ -8,9 +8,8 @@
 //! where elements have four bits; and of the two halves of one of two elements of 32 bits. The products are summed
 //! as those of a dense A.
 
-use super::scaled::for_each_element;
+use super::scaled::along_k;
 use super::{Lanes, Mma, Registers};
-use crate::layout::{a_element, b_element};
 
 /// Largest K.
 const MOST_K: usize = 128;
@@ -52,16 +51,8 @@ impl Mma {
     /// [`Mma::sparse_registers`].
     pub fn run_sparse(&self, operands: SparseOperands<'_>, d: &mut [Lanes]) {
         let SparseOperands { a, b, c, .. } = operands;
-        let (mut left, mut right) = ([[0.0; MOST_K / 2]; 16], [[0.0; MOST_K]; 8]);
+        let (left, right) = along_k::<{ MOST_K / 2 }, MOST_K>(self, a, b);
         let per = self.a.per_register();
-        for_each_element(self.a, a, |register, lane, sub, value| {
-            let (row, place) = a_element(self.m, per, lane, register, sub);
-            left[row][place] = value;
-        });
-        for_each_element(self.b, b, |register, lane, sub, value| {
-            let (k, column) = b_element(per, lane, register, sub);
-            right[column][k] = value;
-        });
         let mut dot = [[0.0; 64]; 2];
         for (row, left) in left.iter().enumerate() {
             let chunks = self.row_metadata(&operands, row);

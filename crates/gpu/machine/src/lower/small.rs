@@ -4,7 +4,7 @@ use sass::Instruction;
 
 use super::{Form, Run};
 use crate::registers::{Origin, Part, Source};
-use gpu_arithmetic::half::{self, Fp16};
+use gpu_arithmetic::half;
 use gpu_arithmetic::small::{self, Small};
 use gpu_arithmetic::{Overflow, Round};
 
@@ -38,7 +38,7 @@ pub(super) fn lower(i: &Instruction, form: &Form, pair: Pair) -> Option<Run> {
     if i.has("UNPACK_B") {
         return match pair {
             Pair::Float(format) if !brain => widened(form, format, i.has("RELU")),
-            Pair::Powers if brain => powers(form),
+            Pair::Powers if brain => unpacked(form, small::ue8m0_to_bf16),
             _ => None,
         };
     }
@@ -64,8 +64,8 @@ fn codes(i: &Instruction, pair: Pair) -> Option<Codes> {
     let relu = i.has("RELU");
     Some(match pair {
         Pair::Float(format) => Box::new(move |high, low| {
-            let code = |bits| u32::from(small::from_f32(format, f32::from_bits(bits), relu));
-            code(high) << format.pair_shift() | code(low)
+            let [high, low] = [high, low].map(f32::from_bits);
+            format.pack(high, low, relu).into()
         }),
         Pair::Powers => {
             let round = match () {
@@ -78,8 +78,8 @@ fn codes(i: &Instruction, pair: Pair) -> Option<Codes> {
                 false => Overflow::Infinite,
             };
             Box::new(move |high, low| {
-                let code = |bits| small::to_ue8m0(f32::from_bits(bits), round, overflow);
-                u32::from(code(high)) << 8 | u32::from(code(low))
+                let [high, low] = [high, low].map(f32::from_bits);
+                small::pack_ue8m0(high, low, round, overflow).into()
             })
         }
     })
@@ -114,7 +114,7 @@ fn of_halves(
 }
 
 /// Lowers a pair to two words of 16 bits.
-fn unpacked(form: &Form, words: impl Fn(u16) -> (u16, u16) + Send + Sync + 'static) -> Option<Run> {
+fn unpacked(form: &Form, words: impl Fn(u16) -> u32 + Send + Sync + 'static) -> Option<Run> {
     let (d, a) = (form.dest?, form.source(0)?);
     let whole = Source {
         part: Part::Whole,
@@ -122,10 +122,7 @@ fn unpacked(form: &Form, words: impl Fn(u16) -> (u16, u16) + Send + Sync + 'stat
     };
     let shift = if a.part == Part::High { 16 } else { 0 };
     Some(Box::new(move |r, mask| {
-        let out = r.int(&whole).map(|v| {
-            let (low, high) = words((v >> shift) as u16);
-            half::pack(low, high)
-        });
+        let out = r.int(&whole).map(|v| words((v >> shift) as u16));
         r.set(d, mask, &out);
     }))
 }
@@ -135,21 +132,5 @@ fn widened(form: &Form, format: Small, relu: bool) -> Option<Run> {
     if format == Small::E2m1 && form.source(0)?.part != Part::Whole {
         return None;
     }
-    unpacked(form, move |pair| {
-        let one = |code: u8| {
-            let x = half::f32_to_f16(small::to_f32(format, code));
-            if relu { half::relu::<Fp16>(x) } else { x }
-        };
-        let [low, high] = format.split(pair);
-        (one(low), one(high))
-    })
-}
-
-fn powers(form: &Form) -> Option<Run> {
-    unpacked(form, |pair| {
-        let [low, high] = pair
-            .to_le_bytes()
-            .map(|code| half::f32_to_bf16(small::ue8m0_to_f32(code)));
-        (low, high)
-    })
+    unpacked(form, move |pair| format.to_halves(pair, relu))
 }

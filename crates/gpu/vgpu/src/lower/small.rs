@@ -29,18 +29,21 @@ pub(super) fn pick(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
         return Some((narrowing(from)?, k | FINITE));
     }
     if let (Some(k), Type::F16x2) = (with_format(from), to) {
-        return Some((alu!(k = [0, E5M2]; |a: U16| -> U32 widened(a, k)), k));
+        return Some((
+            alu!(k = [0, E5M2]; |a: U16| -> U32 format(k).to_halves(a, k & RELU != 0)),
+            k,
+        ));
     }
     let alu = match (to, from) {
-        (Type::Ue8m0x2, Type::F32) => alu!(k; |a: F32, b: F32| -> U16 scales(a, b, k)),
+        (Type::Ue8m0x2, Type::F32) => {
+            alu!(k; |a: F32, b: F32| -> U16 small::pack_ue8m0(a, b, round(k), overflow(k)))
+        }
         (Type::Ue8m0x2, Type::Bf16x2) => alu!(k; |a: U32| -> U16 {
             let (low, high) = half::unpack(a);
-            scales(Bfloat16::widen(high), Bfloat16::widen(low), k)
+            let [high, low] = [high, low].map(Bfloat16::widen);
+            small::pack_ue8m0(high, low, round(k), overflow(k))
         }),
-        (Type::Bf16x2, Type::Ue8m0x2) => alu!(|a: U16| -> U32 {
-            let [low, high] = a.to_le_bytes().map(small::ue8m0_to_f32);
-            half::pack(Bfloat16::narrow(low), Bfloat16::narrow(high))
-        }),
+        (Type::Bf16x2, Type::Ue8m0x2) => alu!(|a: U16| -> U32 small::ue8m0_to_bf16(a)),
         _ => return None,
     };
     Some((alu, k))
@@ -48,10 +51,10 @@ pub(super) fn pick(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
 
 fn narrowing(from: Type) -> Option<Alu> {
     Some(match from {
-        Type::F32 => alu!(k; |a: F32, b: F32| -> U16 narrowed(a, b, k)),
+        Type::F32 => alu!(k; |a: F32, b: F32| -> U16 format(k).pack(a, b, k & RELU != 0)),
         Type::F16x2 => alu!(k; |a: U32| -> U16 {
             let (low, high) = half::unpack(a);
-            narrowed(Fp16::widen(high), Fp16::widen(low), k)
+            format(k).pack(Fp16::widen(high), Fp16::widen(low), k & RELU != 0)
         }),
         _ => return None,
     })
@@ -60,27 +63,4 @@ fn narrowing(from: Type) -> Option<Alu> {
 #[inline(always)]
 fn format(k: u32) -> Small {
     FORMATS[(k >> FORMAT) as usize % FORMATS.len()].1
-}
-
-fn narrowed(high: f32, low: f32, k: u32) -> u16 {
-    let [high, low] = [high, low].map(|x| u16::from(small::from_f32(format(k), x, k & RELU != 0)));
-    high << format(k).pair_shift() | low
-}
-
-#[inline(always)]
-fn widened(pair: u16, k: u32) -> u32 {
-    let one = |code: u8| {
-        let x = Fp16::narrow(small::to_f32(format(k), code));
-        if k & RELU != 0 {
-            half::relu::<Fp16>(x)
-        } else {
-            x
-        }
-    };
-    let [low, high] = format(k).split(pair);
-    half::pack(one(low), one(high))
-}
-
-fn scales(high: f32, low: f32, k: u32) -> u16 {
-    u16::from_le_bytes([low, high].map(|x| small::to_ue8m0(x, round(k), overflow(k))))
 }
