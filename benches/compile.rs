@@ -1,4 +1,5 @@
-//! Figures of the compile stage: time of one compile, of a cache hit, and how the pool scales.
+//! Figures of the compile stage: time of one compile, of a cache hit, how the pool scales, and what
+//! precompiled library headers save.
 //!
 //! `cargo bench --bench compile`
 #![expect(
@@ -40,6 +41,51 @@ fn compile_all(compiler: &Compiler, sources: &[Source], threads: usize) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
+/// Prints the time of a kernel's first candidate and of later ones, which find the library's
+/// headers precompiled.
+fn compile_with_header(header: &str) {
+    let text = format!(
+        "#include <{header}>\nextern \"C\" __global__ void k(float* x) {{ x[threadIdx.x] = NUMBER; }}\n"
+    );
+    let template = Template::new("k.cu", &text, Vec::new(), Vec::new());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let compiler = compiler(1, folder.path());
+    let launch = PlanLaunch::new("k", [1; 3], [1; 3], Vec::new());
+    let times: Vec<f64> = (0..6)
+        .map(|number| {
+            let macros = [("NUMBER".to_owned(), Value::Int(number))];
+            let source = render(
+                &template,
+                &macros,
+                &[],
+                std::slice::from_ref(&launch),
+                "sm_90",
+            );
+            compile_all(&compiler, &[source], 1)
+        })
+        .collect();
+    let [first, second, later @ ..] = times.as_slice() else {
+        return;
+    };
+    println!(
+        "compile with <{header}>: {first:.0} ms, {second:.0} ms with the precompiled header made, \
+         then {:.0} ms each",
+        later.iter().sum::<f64>() / later.len() as f64
+    );
+}
+
+fn compiler(jobs: usize, cache: &std::path::Path) -> Compiler {
+    Compiler::new(CompilerSettings {
+        jobs,
+        cache: Some(cache.to_owned()),
+        isolation: Isolation::Workers {
+            program: PathBuf::from(env!("CARGO_BIN_EXE_tuner")),
+        },
+        ..CompilerSettings::default()
+    })
+    .expect("NVRTC is present")
+}
+
 fn main() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/templates/gemm_f32/kernel.cu");
     let text = std::fs::read_to_string(path).expect("the template is there");
@@ -55,15 +101,7 @@ fn main() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     for jobs in [1, cores] {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let compiler = Compiler::new(CompilerSettings {
-            jobs,
-            cache: Some(folder.path().to_owned()),
-            isolation: Isolation::Workers {
-                program: PathBuf::from(env!("CARGO_BIN_EXE_tuner")),
-            },
-            ..CompilerSettings::default()
-        })
-        .expect("NVRTC is present");
+        let compiler = compiler(jobs, folder.path());
         let cold = compile_all(&compiler, &sources, jobs);
         let warm = compile_all(&compiler, &sources, jobs);
         println!(
@@ -75,5 +113,13 @@ fn main() {
             "cache hit, {jobs} threads: {:.3} ms each",
             warm / COMPILES as f64
         );
+    }
+    for header in [
+        "cuda_fp16.h",
+        "cooperative_groups.h",
+        "cuda/barrier",
+        "cub/cub.cuh",
+    ] {
+        compile_with_header(header);
     }
 }

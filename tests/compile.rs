@@ -370,3 +370,30 @@ fn a_file_that_is_no_library_is_named_with_its_error() {
         .to_string();
     assert!(error.contains(library.to_str().unwrap()), "{error}");
 }
+
+#[test]
+fn candidates_with_precompiled_libraries_are_those_without() {
+    let text = SCALE.replacen(
+        "extern",
+        "#include <cooperative_groups.h>\nnamespace groups = cooperative_groups;\nextern",
+        1,
+    );
+    let text = text.replace(
+        "int i = ",
+        "groups::this_thread_block().sync();\n  int i = ",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let with = compiler(Some(folder.path()));
+    // Without a cache there is no place for precompiled headers.
+    let without = compiler(None);
+    let preludes = folder.path().join("preludes");
+    for factor in 1..5 {
+        let source = source(&text, factor);
+        let compiled = image(with.compile(&source).unwrap());
+        let plain = image(without.compile(&source).unwrap());
+        assert_eq!(compiled.ptx, plain.ptx, "{factor}");
+        // The first candidate may be the only one, for which it would not pay.
+        assert_eq!(preludes.is_dir(), factor > 1, "{factor}");
+    }
+    assert_eq!(std::fs::read_dir(&preludes).unwrap().count(), 0);
+}

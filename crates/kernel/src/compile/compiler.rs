@@ -7,6 +7,8 @@ use super::host_headers;
 use super::image::{CompileOutcome, RawResult, RawStatus};
 use super::nvrtc::{Nvrtc, NvrtcMissing};
 use super::pool::{Pool, PoolReply, PoolSettings};
+use super::precompiled::PrecompiledSettings;
+use super::prelude::Preludes;
 use super::render::{Source, quoted};
 use super::resources::unsupported;
 use super::sandbox::linked_folders;
@@ -20,6 +22,10 @@ use tuner_core::escape::line;
 use tuner_core::panics::lock;
 use tuner_core::target::ComputeTarget;
 use tuner_core::units::ContentHash;
+
+/// Maximum size of the precompiled headers of all workers, bytes. One of `<cuda/barrier>` has 130
+/// MB, one of `<cuda_fp16.h>` 9 MB.
+const PRECOMPILED_BYTES_MAX: u64 = 4 << 30;
 
 /// Process in which NVRTC runs.
 #[derive(Debug, Clone)]
@@ -92,6 +98,7 @@ pub struct Compiler {
     linked_folders: Vec<PathBuf>,
     /// Templates whose architecture-specific target was reported.
     retargeted: Mutex<BTreeSet<String>>,
+    preludes: Preludes,
 }
 
 impl Compiler {
@@ -109,13 +116,23 @@ impl Compiler {
                     library: nvrtc.library.clone(),
                     deadline: settings.deadline,
                     memory_bytes: settings.memory_bytes,
+                    precompiled: settings.cache.as_ref().and_then(|cache| {
+                        let folder = std::path::absolute(cache).ok()?.join("preludes");
+                        Some(PrecompiledSettings {
+                            folder: folder.to_str()?.to_owned(),
+                            bytes_max: PRECOMPILED_BYTES_MAX / settings.jobs.max(1) as u64,
+                        })
+                    }),
                 };
                 Some(Pool::new(settings.jobs, pool))
             }
         };
-        let own = nvrtc.include.iter().chain(&nvrtc.libraries);
+        let own = nvrtc.folders();
         Ok(Self {
-            linked_folders: own.flat_map(|folder| linked_folders(folder)).collect(),
+            linked_folders: own
+                .iter()
+                .flat_map(|folder| linked_folders(folder))
+                .collect(),
             nvrtc,
             cache: settings
                 .cache
@@ -123,6 +140,7 @@ impl Compiler {
             pool,
             memory_bytes: settings.memory_bytes,
             retargeted: Mutex::default(),
+            preludes: Preludes::default(),
         })
     }
 
@@ -209,10 +227,13 @@ impl Compiler {
     }
 
     fn raw_as_written(&self, source: &Source, keep: impl Fn(Vec<u8>) -> Vec<u8>) -> PoolReply {
-        let request = self.request(source);
+        let mut request = self.request(source);
         let key = self.cache_key(source, &request);
         if let Some(result) = self.cache.as_ref().and_then(|cache| cache.load(&key)) {
             return Ok(Ok(result));
+        }
+        if self.pool.is_some() {
+            request.prelude = self.preludes.of(source, &request, &self.nvrtc.folders());
         }
         let mut result = match self.run(&request)? {
             Ok(result) => result,
@@ -230,15 +251,15 @@ impl Compiler {
         let Some(pool) = &self.pool else {
             let folder = std::env::current_dir()
                 .map_err(|error| CompileError::new(format!("no working directory: {error}")))?;
-            return Ok(Ok(worker::compile(&self.nvrtc, request, &folder)));
+            return Ok(Ok(worker::compile(&self.nvrtc, request, &folder, None)));
         };
         pool.compile(request)
     }
 
     fn request(&self, source: &Source) -> Request {
         let mut options = source.options.clone();
-        let own = self.nvrtc.include.iter().chain(&self.nvrtc.libraries);
-        let folders: Vec<PathBuf> = source.include_dirs.iter().chain(own).cloned().collect();
+        let own = self.nvrtc.folders();
+        let folders: Vec<PathBuf> = source.include_dirs.iter().chain(&own).cloned().collect();
         options.extend(
             folders
                 .iter()
@@ -256,6 +277,7 @@ impl Compiler {
             folders,
             expressions: source.expressions().map(str::to_owned).collect(),
             linked_folders: self.linked_folders.clone(),
+            prelude: String::new(),
         }
     }
 

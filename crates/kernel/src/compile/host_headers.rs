@@ -143,6 +143,11 @@ pub fn is_host_header(spelled: &str) -> bool {
     names().any(|name| name == spelled)
 }
 
+/// Returns the header of this name that is provided from memory.
+pub(super) fn named(spelled: &str) -> Option<Header> {
+    names().find(|name| *name == spelled).map(header)
+}
+
 fn names() -> impl Iterator<Item = &'static str> {
     let headers = HEADERS.iter().map(|(name, _)| *name);
     let aliases = ALIASES.iter().map(|(name, _)| *name);

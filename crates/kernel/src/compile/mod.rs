@@ -19,6 +19,8 @@ mod image;
 mod nvrtc;
 mod options;
 mod pool;
+mod precompiled;
+mod prelude;
 mod probe;
 mod ptx_only;
 mod render;

@@ -185,6 +185,16 @@ impl Nvrtc {
         Ok(loaded)
     }
 
+    /// Returns the folders of CUDA's headers, in the order of the search.
+    #[must_use]
+    pub fn folders(&self) -> Vec<PathBuf> {
+        self.include
+            .iter()
+            .chain(&self.libraries)
+            .cloned()
+            .collect()
+    }
+
     /// Formats `major.minor`.
     #[must_use]
     pub fn version(&self) -> String {

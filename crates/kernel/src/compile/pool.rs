@@ -3,6 +3,7 @@
 
 use super::error::CompileError;
 use super::image::{RawResult, over_memory};
+use super::precompiled::PrecompiledSettings;
 use super::worker::{Request, WORKER_COMMAND, WorkerConfig};
 use std::io;
 use std::path::PathBuf;
@@ -30,6 +31,8 @@ pub(super) struct PoolSettings {
     pub(super) deadline: Duration,
     /// Maximum resident memory of one worker.
     pub(super) memory_bytes: u64,
+    /// Place of precompiled headers; `None` for none.
+    pub(super) precompiled: Option<PrecompiledSettings>,
 }
 
 /// Outcome of a request; the inner error if the worker did not answer. The outer one is the
@@ -128,6 +131,12 @@ impl Pool {
     }
 }
 
+/// Returns the variable with which NVRTC creates its temporary files beside precompiled headers: a
+/// confined thread can write there alone.
+fn temporary_files(precompiled: &PrecompiledSettings) -> (String, String) {
+    ("TMPDIR".to_owned(), precompiled.folder.clone())
+}
+
 struct Worker {
     process: Process,
     served: u32,
@@ -138,6 +147,7 @@ impl Worker {
         let mut process = Process::start(&Program {
             path: settings.program.clone(),
             arguments: vec![WORKER_COMMAND.into()],
+            environment: settings.precompiled.iter().map(temporary_files).collect(),
             ..Program::default()
         })?;
         let address_space = settings
@@ -146,6 +156,7 @@ impl Worker {
         let hello = WorkerConfig {
             library: settings.library.clone(),
             address_space_bytes: address_space,
+            precompiled: settings.precompiled.clone(),
         };
         process.send(&[&to_json(&hello)?])?;
         Ok(Self { process, served: 0 })

@@ -80,6 +80,22 @@ impl Source {
         })
     }
 
+    /// Returns the names of the macros in the parameter block. A line of a value that reads like a
+    /// definition counts.
+    pub(super) fn macros(&self) -> impl Iterator<Item = &str> {
+        let definitions = self
+            .defines
+            .lines()
+            .filter_map(|line| line.strip_prefix("#define "));
+        definitions.filter_map(|rest| rest.split([' ', '(']).next())
+    }
+
+    /// Returns the template's text, without the parameter block and the `#line` directive.
+    pub(super) fn template_text(&self) -> &str {
+        let rest = self.text.strip_prefix(&self.defines).unwrap_or(&self.text);
+        rest.split_once('\n').map_or("", |(_, text)| text)
+    }
+
     /// Returns the same source for the target with all features of the architecture, if the
     /// assembler refused an instruction for a portable target that the options do not name.
     pub(super) fn architecture_specific(&self, log: &str) -> Option<Self> {

@@ -22,12 +22,21 @@ const FOLDER_OPTIONS: [&str; 2] = ["-I", "--include-path"];
 /// Beginnings of the options with which NVRTC writes a file: traces, tables of times and precompiled headers.
 const WRITING_OPTIONS: [&str; 4] = ["fdevice-time-trace", "time", "create-pch", "pch"];
 
-/// Runs `work` in a thread that can only read files of these folders.
+/// Folders that a confined thread can use.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Folders {
+    /// Folders of which it can read the files.
+    pub(super) read: Vec<PathBuf>,
+    /// Folder in which it can also create files.
+    pub(super) written: Option<PathBuf>,
+}
+
+/// Runs `work` in a thread that can only use files of these folders.
 ///
 /// # Errors
 /// The thread cannot be started, or cannot be confined although the system supports it.
 pub(super) fn run_confined<T: Send>(
-    folders: &[PathBuf],
+    folders: &Folders,
     work: impl FnOnce() -> T + Send,
 ) -> io::Result<T> {
     std::thread::scope(|scope| {
@@ -46,14 +55,16 @@ pub(super) fn run_confined<T: Send>(
     })
 }
 
-fn confine_thread(folders: &[PathBuf]) -> Result<(), RulesetError> {
-    let readable = path_beneath_rules(folders, AccessFs::from_read(ABI::V1));
+fn confine_thread(folders: &Folders) -> Result<(), RulesetError> {
+    let readable = path_beneath_rules(&folders.read, AccessFs::from_read(ABI::V1));
+    let written = path_beneath_rules(&folders.written, AccessFs::from_all(ABI::V3));
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         // All accesses are handled: one without a rule, such as writing, is refused.
         .handle_access(AccessFs::from_all(ABI::V3))?
         .create()?
         .add_rules(readable)?
+        .add_rules(written)?
         .restrict_self()?;
     if status.ruleset == RulesetStatus::NotEnforced {
         tracing::debug!("this kernel has no Landlock: the compiler can open any file");

@@ -6,22 +6,29 @@
 use super::discover::Surroundings;
 use super::host_headers;
 use super::image::{RawResult, RawStatus, restore_paths};
-use super::nvrtc::Nvrtc;
+use super::nvrtc::{Nvrtc, NvrtcError};
 use super::options;
+use super::precompiled::{Precompiled, PrecompiledSettings, WithPrelude};
 use super::resources::{ASSEMBLER, shortened, with_source_lines};
-use super::sandbox::{header_folders, run_confined, writes_file};
+use super::sandbox::{Folders, header_folders, run_confined, writes_file};
 use super::template::Header;
 use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tuner_core::units::ContentHash;
 use tuner_process::{Parent, from_json, to_json};
 
 /// Name of the hidden subcommand.
 pub const WORKER_COMMAND: &str = "compile-worker";
 /// Name of the `#define` block before the template in diagnostics.
 const PARAMETER_BLOCK: &str = "parameters";
+/// Words of each of NVRTC's warnings about a precompiled header.
+const UNSUITABLE: &str = "precompiled header";
+
+/// Outcome of NVRTC in a confined thread.
+type Compiled = io::Result<Result<RawResult, NvrtcError>>;
 
 /// One compile, as sent to a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -38,6 +45,21 @@ pub(super) struct Request {
     /// Targets of links among CUDA's own headers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) linked_folders: Vec<PathBuf>,
+    /// Lines that include libraries, with which the text may begin: precompiled, they save time.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) prelude: String,
+}
+
+impl Request {
+    /// Returns the hash of everything that decides how a prelude is read.
+    pub(super) fn prelude_key(&self, prelude: &str) -> ContentHash {
+        let mut parts = vec![prelude.as_bytes()];
+        parts.extend(self.options.iter().map(String::as_bytes));
+        for header in &self.headers {
+            parts.extend([header.spelled.as_bytes(), header.text.as_bytes()]);
+        }
+        ContentHash::from_parts(parts)
+    }
 }
 
 /// First message to a worker.
@@ -47,10 +69,17 @@ pub(super) struct WorkerConfig {
     pub(super) library: PathBuf,
     /// Limit of the address space, bytes.
     pub(super) address_space_bytes: u64,
+    /// Place of precompiled headers; `None` for none.
+    pub(super) precompiled: Option<PrecompiledSettings>,
 }
 
-/// Compiles a request in this process.
-pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawResult {
+/// Compiles a request in this process, with its prelude from `precompiled`.
+pub(super) fn compile(
+    nvrtc: &Nvrtc,
+    request: &Request,
+    folder: &Path,
+    precompiled: Option<&mut Precompiled>,
+) -> RawResult {
     let started = Instant::now();
     let mut headers = request.headers.clone();
     headers.extend(host_headers::beside(&request.headers));
@@ -71,15 +100,23 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
     let mut readable = request.folders.clone();
     readable.extend(nvrtc.library.parent().map(Path::to_owned));
     readable.extend(request.linked_folders.iter().cloned());
-    let result = run_confined(&readable, || {
-        nvrtc.compile(
-            &request.text,
-            PARAMETER_BLOCK,
-            &headers,
-            &request.options,
-            &request.expressions,
-        )
-    });
+    let readable = Folders {
+        read: readable,
+        written: None,
+    };
+    let run = |text: &str, options: &[String], folders: &Folders| {
+        run_confined(folders, || {
+            nvrtc.compile(
+                text,
+                PARAMETER_BLOCK,
+                &headers,
+                options,
+                &request.expressions,
+            )
+        })
+    };
+    let result = with_prelude(nvrtc, request, &headers, &readable, precompiled, &run)
+        .unwrap_or_else(|| run(&request.text, &request.options, &readable));
     let mut result = match result {
         Ok(Ok(result)) => result,
         Ok(Err(error)) => return RawResult::new(RawStatus::Broken, error.to_string()),
@@ -89,14 +126,9 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
         }
     };
     if result.head.status == RawStatus::Refused && result.head.log.contains(ASSEMBLER) {
-        let again = |options: &[String]| {
-            let (text, expressions) = (&request.text, &request.expressions);
-            run_confined(&readable, || {
-                nvrtc.compile(text, PARAMETER_BLOCK, &headers, options, expressions)
-            })
-        };
         let target = options::target("", &request.options);
-        if let Ok(Ok(front)) = again(&options::front_end(&request.options, target)) {
+        let options = options::front_end(&request.options, target);
+        if let Ok(Ok(front)) = run(&request.text, &options, &readable) {
             let ptx = String::from_utf8_lossy(&front.ptx);
             let ptx = restore_paths(&ptx, &request.names, folder);
             // The front end's PTX, which the assembler's messages refer to.
@@ -108,6 +140,36 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
     result.head.log = shortened(with_source_name(&result.head.log, &request.names));
     result.head.compile_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     result
+}
+
+/// Compiles a request with its prelude precompiled; `None` if it has none that NVRTC takes. What is
+/// not compiled that way is compiled as it is written.
+fn with_prelude(
+    nvrtc: &Nvrtc,
+    request: &Request,
+    headers: &[Header],
+    folders: &Folders,
+    precompiled: Option<&mut Precompiled>,
+    run: &impl Fn(&str, &[String], &Folders) -> Compiled,
+) -> Option<Compiled> {
+    let precompiled = precompiled?;
+    let WithPrelude { text, options } = precompiled.begun(nvrtc, request, headers, folders)?;
+    match run(&text, &options, &precompiled.with_own(folders)) {
+        Ok(Ok(result))
+            if result.head.status == RawStatus::Compiled
+                && !result.head.log.contains(UNSUITABLE) =>
+        {
+            return Some(Ok(Ok(result)));
+        }
+        _ => {}
+    }
+    // Messages are those of the source as it is written, and a precompiled header is at fault if
+    // that compiles.
+    let plain = run(&request.text, &request.options, folders);
+    if matches!(&plain, Ok(Ok(result)) if result.head.status == RawStatus::Compiled) {
+        precompiled.give_up();
+    }
+    Some(plain)
 }
 
 /// Names the source in the compiler's last line, which counts the errors in the block of parameters
@@ -135,11 +197,12 @@ pub fn serve() -> io::Result<()> {
         explicit: Some(hello.library),
         ..Surroundings::default()
     });
+    let mut precompiled = hello.precompiled.map(Precompiled::new);
     while let Some(request) = parent.request() {
         let result = match &nvrtc {
             Ok(nvrtc) => {
                 let request: Request = from_json(&request)?;
-                compile(nvrtc, &request, Path::new("/"))
+                compile(nvrtc, &request, Path::new("/"), precompiled.as_mut())
             }
             Err(missing) => RawResult::new(RawStatus::Broken, missing.to_string()),
         };

@@ -13,8 +13,8 @@ fn compile(text: &str, options: &[String]) -> (RawStatus, String) {
 /// Compiles a text with these options and folders of headers that may be read.
 fn compile_with(text: &str, options: &[String], folders: &[PathBuf]) -> (RawStatus, String) {
     let nvrtc = Nvrtc::find(&Surroundings::from_env()).unwrap();
-    let own: Vec<&PathBuf> = nvrtc.include.iter().chain(&nvrtc.libraries).collect();
-    let folders = folders.iter().chain(own.iter().copied()).cloned().collect();
+    let own = nvrtc.folders();
+    let folders = folders.iter().chain(&own).cloned().collect();
     let own = own.iter().map(|folder| format!("-I{}", folder.display()));
     let request = Request {
         text: text.to_owned(),
@@ -24,8 +24,9 @@ fn compile_with(text: &str, options: &[String], folders: &[PathBuf]) -> (RawStat
         folders,
         expressions: Vec::new(),
         linked_folders: Vec::new(),
+        prelude: String::new(),
     };
-    let result = worker::compile(&nvrtc, &request, Path::new("/"));
+    let result = worker::compile(&nvrtc, &request, Path::new("/"), None);
     (result.head.status, result.head.log)
 }
 
