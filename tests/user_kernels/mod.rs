@@ -23,7 +23,8 @@
 //! - `exit = 2` instead of a verdict: the space itself is refused, by `check` and by `run`, and
 //!   `says` (a text, or a list of them) stands in the message.
 //! - `alone = true`: judged in a process of its own, because `run` may refuse the space.
-//! - `slow = true`: a project that takes about a minute; `make nightly` alone ranks and gates it.
+//! - `slow = true`: a project that takes about a minute; `make nightly` alone ranks and gates it, and
+//!   checks more than a third of its cases.
 //! - A project's other cases are judged in one process, one after the other, and with `both_orders`
 //!   in the reverse order as well: none may profit or suffer from what is remembered of another.
 //!
@@ -79,7 +80,7 @@ fn suite(
 
 #[test]
 fn wrong_kernels_are_refused_for_their_reason_and_right_ones_pass() {
-    suite(case::projects(), judge::check);
+    suite(case::checked_projects(), judge::check);
 }
 
 #[test]
