@@ -5,6 +5,7 @@ use crate::golden::{
 };
 use serde_json::Value;
 use std::path::Path;
+use tuner_search::StrategyName;
 
 /// What differs from run to run and from tree to tree.
 const VOLATILE: [&str; 6] = [
@@ -93,6 +94,8 @@ fn a_seeded_run_on_the_virtual_gpu_finds_the_same() {
 fn a_seeded_replay_of_every_strategy_scores_the_same() {
     let folder = folder();
     let file = recorded();
+    let names: Vec<&str> = StrategyName::ALL.iter().map(|it| it.name()).collect();
+    let names = names.join(",");
     let arguments = [
         "replay",
         file.to_str().unwrap(),
@@ -101,7 +104,7 @@ fn a_seeded_replay_of_every_strategy_scores_the_same() {
         "--evals",
         "15,40",
         "--strategy",
-        "evolve,random,local,annealing,differential,genetic,exhaustive",
+        &names,
     ];
     let rows = json(folder.path(), &arguments, 0);
     insta::assert_snapshot!(lines(&masked(rows, &["overhead_us_per_eval", "file"])));

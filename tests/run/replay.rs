@@ -2,6 +2,7 @@
 
 use super::recorded;
 use std::process::{Command, Output};
+use tuner_search::StrategyName;
 
 fn replay(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tuner"))
@@ -22,7 +23,8 @@ fn rows(arguments: &[&str]) -> Vec<serde_json::Value> {
 
 #[test]
 fn all_strategies_stand_side_by_side_and_repeat_themselves() {
-    let all = "evolve,random,local,annealing,differential,genetic,exhaustive";
+    let all: Vec<&str> = StrategyName::ALL.iter().map(|it| it.name()).collect();
+    let all = &all.join(",");
     let scores = || -> Vec<(String, f64)> {
         let row = |row: serde_json::Value| {
             let name = row["strategy"].as_str().unwrap().to_owned();
@@ -32,7 +34,7 @@ fn all_strategies_stand_side_by_side_and_repeat_themselves() {
     };
     let first = scores();
     let names: Vec<&str> = first.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names.join(","), all);
+    assert_eq!(names.join(","), *all);
     assert!(first.iter().all(|(_, mean)| *mean > 0.0 && *mean <= 1.0));
     assert_eq!(first, scores());
 }

@@ -74,10 +74,6 @@ impl Strategy for Exhaustive {
         self.claim(config);
     }
 
-    fn name(&self) -> &'static str {
-        "exhaustive"
-    }
-
     fn exhausted(&self) -> bool {
         self.left == 0
     }

@@ -8,12 +8,16 @@
     reason = "parameters, choices, coordinates and entries are numbered by the space and the archive that hold them, and configurations come from the space itself"
 )]
 
+mod annealing;
 mod classic;
+mod differential;
 mod encode;
 mod exhaustive;
 mod fresh;
 mod evolve;
+mod genetic;
 mod knowledge;
+mod local;
 mod random;
 mod survey;
 mod variation;
@@ -220,9 +224,6 @@ pub trait Strategy: Send {
         None
     }
 
-    /// Returns the strategy's name on the command line.
-    fn name(&self) -> &'static str;
-
     /// Returns true once every configuration has been proposed.
     fn exhausted(&self) -> bool;
 }
@@ -263,15 +264,18 @@ pub fn with_knowledge(
     start: &[Config],
     knowledge: &Knowledge,
 ) -> Result<Box<dyn Strategy>, UnknownStrategy> {
-    Ok(match StrategyName::parse(name)? {
+    let name = StrategyName::parse(name)?;
+    Ok(match name {
         StrategyName::Evolve => {
             evolve_with_knowledge(space, seed, start, Settings::default(), knowledge)
         }
         StrategyName::Random => Box::new(random::Random::new(space, seed, start)),
-        StrategyName::Local => classic(classic::Local::default(), space, seed, start),
-        StrategyName::Annealing => classic(classic::Annealing::default(), space, seed, start),
-        StrategyName::Differential => classic(classic::Differential::default(), space, seed, start),
-        StrategyName::Genetic => classic(classic::Genetic::default(), space, seed, start),
+        StrategyName::Local => classic::<local::Local>(name, space, seed, start),
+        StrategyName::Annealing => classic::<annealing::Annealing>(name, space, seed, start),
+        StrategyName::Differential => {
+            classic::<differential::Differential>(name, space, seed, start)
+        }
+        StrategyName::Genetic => classic::<genetic::Genetic>(name, space, seed, start),
         StrategyName::Exhaustive => Box::new(exhaustive::Exhaustive::new(space, seed, start)),
     })
 }
@@ -299,11 +303,11 @@ pub fn evolve_with_knowledge(
     Box::new(evolve::Evolve::new(space, seed, start, settings, knowledge))
 }
 
-fn classic<M: classic::Method + 'static>(
-    method: M,
+fn classic<M: classic::Method + Default + 'static>(
+    name: StrategyName,
     space: &Space,
     seed: Seed,
     start: &[Config],
 ) -> Box<dyn Strategy> {
-    Box::new(classic::Classic::new(method, space, seed, start))
+    Box::new(classic::Classic::<M>::new(name, space, seed, start))
 }

@@ -41,10 +41,6 @@ impl Strategy for Random {
         self.fresh.claim(config);
     }
 
-    fn name(&self) -> &'static str {
-        "random"
-    }
-
     fn exhausted(&self) -> bool {
         self.fresh.exhausted()
     }

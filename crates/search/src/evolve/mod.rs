@@ -468,10 +468,6 @@ impl Strategy for Evolve {
         self.outlook.improvement()
     }
 
-    fn name(&self) -> &'static str {
-        "evolve"
-    }
-
     fn exhausted(&self) -> bool {
         self.fresh.exhausted()
     }

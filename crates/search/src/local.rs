@@ -2,7 +2,7 @@
 //! parameter, in random order. A local optimum ends a descent, and the next one starts at a random
 //! configuration.
 
-use super::Method;
+use super::classic::Method;
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
@@ -17,10 +17,6 @@ pub(crate) struct Local {
 }
 
 impl Method for Local {
-    fn name(&self) -> &'static str {
-        "local"
-    }
-
     fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
         let config = match self.ahead.pop() {
             Some(config) => config,

@@ -4,18 +4,8 @@
 //! A method may return to a configuration at no cost, as its result is stored. Only unique
 //! evaluations count, as they do for `evolve`.
 
-mod annealing;
-mod differential;
-mod genetic;
-mod local;
-
-pub(super) use annealing::Annealing;
-pub(super) use differential::Differential;
-pub(super) use genetic::Genetic;
-pub(super) use local::Local;
-
 use super::fresh::Fresh;
-use super::{Observation, Proposal, Strategy};
+use super::{Observation, Proposal, Strategy, StrategyName};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
@@ -27,9 +17,6 @@ const MAX_REPEATED_DRAWS: usize = 400;
 
 /// A search method without bookkeeping.
 pub(super) trait Method: Send {
-    /// Returns the method's name on the command line.
-    fn name(&self) -> &'static str;
-
     /// Returns the next configuration, new or repeated; `None` if the method waits for results.
     fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config>;
 
@@ -39,6 +26,7 @@ pub(super) trait Method: Send {
 
 /// A method as a strategy: answers repeated configurations from memory, takes results in any order.
 pub(super) struct Classic<M> {
+    name: &'static str,
     method: M,
     fresh: Fresh,
     rng: ChaCha8Rng,
@@ -46,20 +34,22 @@ pub(super) struct Classic<M> {
     costs: HashMap<Config, f64>,
 }
 
-impl<M: Method> Classic<M> {
-    pub(super) fn new(method: M, space: &Space, seed: Seed, start: &[Config]) -> Self {
+impl<M: Method + Default> Classic<M> {
+    pub(super) fn new(name: StrategyName, space: &Space, seed: Seed, start: &[Config]) -> Self {
         Self {
-            method,
+            name: name.name(),
+            method: M::default(),
             fresh: Fresh::new(space, start),
             rng: ChaCha8Rng::seed_from_u64(seed.0),
             pending: HashMap::new(),
             costs: HashMap::new(),
         }
     }
+}
 
+impl<M: Method> Classic<M> {
     /// Returns the next new configuration; `None` if the method waits for results.
     fn next_unproposed(&mut self) -> Option<(Config, &'static str)> {
-        let name = self.method.name();
         if let Some(config) = self.fresh.take_start() {
             return Some((config, "start"));
         }
@@ -73,7 +63,7 @@ impl<M: Method> Classic<M> {
                 return None;
             };
             if self.fresh.claim(&config) {
-                return Some((config, name));
+                return Some((config, self.name));
             }
             if let Some(cost) = self.costs.get(&config).copied() {
                 self.judge(&config, cost);
@@ -120,17 +110,17 @@ impl<M: Method> Strategy for Classic<M> {
         }
     }
 
-    fn name(&self) -> &'static str {
-        self.method.name()
-    }
-
     fn exhausted(&self) -> bool {
         self.fresh.exhausted()
     }
 }
 
 /// Changes one parameter to another value, both drawn uniformly; `None` after 100 invalid draws.
-fn random_neighbour(config: &Config, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
+pub(super) fn random_neighbour(
+    config: &Config,
+    space: &Space,
+    rng: &mut ChaCha8Rng,
+) -> Option<Config> {
     let parameters = space.parameters();
     for _ in 0..100 {
         let at = rng.random_range(0..parameters.len().max(1));
@@ -148,7 +138,7 @@ fn random_neighbour(config: &Config, space: &Space, rng: &mut ChaCha8Rng) -> Opt
 }
 
 /// Returns the valid configuration nearest to a preference, parameters taken in random order.
-fn repair(wanted: &[u32], space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
+pub(super) fn repair(wanted: &[u32], space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
     use rand::seq::SliceRandom as _;
     let config = Config::new(wanted);
     if space.contains(&config) {

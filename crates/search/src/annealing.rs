@@ -2,7 +2,7 @@
 //! settings of Kernel Tuner: temperature 1 to 0.001, factor 0.995 per step, worsening relative to
 //! the current time. Restarts from a new draw at the final temperature.
 
-use super::{Method, random_neighbour};
+use super::classic::{Method, random_neighbour};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use tuner_space::{Config, Space};
@@ -28,10 +28,6 @@ impl Default for Annealing {
 }
 
 impl Method for Annealing {
-    fn name(&self) -> &'static str {
-        "annealing"
-    }
-
     fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
         if self.temperature < FINAL_TEMPERATURE {
             *self = Self::default();

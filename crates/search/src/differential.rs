@@ -2,7 +2,7 @@
 //! and Kernel Tuner use: 20 members, weight drawn from 0.5 to 1, crossover 0.7. Members are choice
 //! indices; a trial is rounded, then repaired to the nearest valid configuration.
 
-use super::{Method, repair};
+use super::classic::{Method, repair};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use tuner_space::{Config, Space};
@@ -40,10 +40,6 @@ impl Differential {
 }
 
 impl Method for Differential {
-    fn name(&self) -> &'static str {
-        "differential"
-    }
-
     fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
         if self.members.len() < MEMBERS || space.parameters().is_empty() {
             return space.draw(rng);

@@ -1,7 +1,7 @@
 //! Generational genetic algorithm with the settings of Kernel Tuner: 20 members, parents drawn by
 //! rank, uniform crossover. Every gene mutates with probability 1/10, and the best member is kept.
 
-use super::{Method, repair};
+use super::classic::{Method, repair};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use tuner_space::{Config, Space};
@@ -61,10 +61,6 @@ fn draw_by_rank<'a>(ranked: &'a [(Config, f64)], rng: &mut ChaCha8Rng) -> &'a Co
 }
 
 impl Method for Genetic {
-    fn name(&self) -> &'static str {
-        "genetic"
-    }
-
     fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
         if self.unborn.is_empty() {
             // Only a complete generation has children.
