@@ -102,10 +102,11 @@ impl Element {
     /// Reports whether it is a floating-point type.
     #[must_use]
     pub fn is_float(self) -> bool {
-        matches!(
-            self,
-            Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::F8e4m3 | Self::F8e5m2
-        )
+        match self {
+            Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::F8e4m3 | Self::F8e5m2 => true,
+            Self::Bool | Self::I8 | Self::U8 | Self::I16 | Self::U16 => false,
+            Self::I32 | Self::U32 | Self::I64 | Self::U64 => false,
+        }
     }
 
     /// Returns the unit roundoff: the largest relative error of rounding to nearest, half an ulp of
@@ -119,7 +120,8 @@ impl Element {
             Self::F64 => 2f64.powi(-53),
             Self::F8e4m3 => 2f64.powi(-4),
             Self::F8e5m2 => 2f64.powi(-3),
-            _ => 0.0,
+            Self::Bool | Self::I8 | Self::U8 | Self::I16 | Self::U16 => 0.0,
+            Self::I32 | Self::U32 | Self::I64 | Self::U64 => 0.0,
         }
     }
 
@@ -133,7 +135,8 @@ impl Element {
         }
     }
 
-    /// Returns the smallest step of the type near zero (its smallest subnormal), absolute.
+    /// Returns the smallest step of the type near zero (its smallest subnormal), absolute. Zero for
+    /// float64, in which it is computed with, and for integers.
     #[must_use]
     pub fn smallest_step(self) -> f64 {
         match self {
@@ -142,7 +145,8 @@ impl Element {
             Self::F32 => 2f64.powi(-149),
             Self::F8e4m3 => 2f64.powi(-9),
             Self::F8e5m2 => 2f64.powi(-16),
-            _ => 0.0,
+            Self::F64 | Self::Bool | Self::I8 | Self::U8 | Self::I16 | Self::U16 => 0.0,
+            Self::I32 | Self::U32 | Self::I64 | Self::U64 => 0.0,
         }
     }
 

@@ -268,21 +268,20 @@ fn with_derived<'s>(mut known: Vec<&'s str>, spec: &'s KernelSpec) -> Vec<&'s st
     known
 }
 
+/// Reports whether PyTorch has tensors of a type: whether the package's `DTYPES` names it.
 fn is_tensor_type(ty: Element) -> bool {
-    let known = [
-        "f16", "bf16", "f32", "f64", "bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64",
-        "f8e4m3", "f8e5m2",
-    ];
-    known.contains(&ty.name())
+    RUNTIME.contains(&format!("\"{ty}\": torch."))
 }
 
 /// Returns the type of a scalar in an op's schema; `None` if it has none.
 fn schema_type(ty: Element) -> Option<&'static str> {
-    match ty.name() {
-        "f16" | "bf16" | "f32" | "f64" => Some("float"),
-        "bool" => Some("bool"),
-        "i8" | "u8" | "i16" | "u16" | "i32" | "u32" | "i64" | "u64" => Some("int"),
-        _ => None,
+    match ty {
+        Element::F16 | Element::Bf16 | Element::F32 | Element::F64 => Some("float"),
+        Element::Bool => Some("bool"),
+        Element::I8 | Element::U8 | Element::I16 | Element::U16 => Some("int"),
+        Element::I32 | Element::U32 | Element::I64 | Element::U64 => Some("int"),
+        // PyTorch has no conversion of a number to the bits of these.
+        Element::F8e4m3 | Element::F8e5m2 => None,
     }
 }
 

@@ -424,7 +424,9 @@ fn extreme(element: Element) -> f64 {
         Element::F16 => 65504.0,
         Element::F8e4m3 => 448.0,
         Element::F8e5m2 => 57344.0,
-        _ => 1e30,
+        Element::Bf16 | Element::F32 | Element::F64 | Element::Bool => 1e30,
+        Element::I8 | Element::U8 | Element::I16 | Element::U16 => 1e30,
+        Element::I32 | Element::U32 | Element::I64 | Element::U64 => 1e30,
     }
 }
 

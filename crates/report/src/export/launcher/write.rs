@@ -456,6 +456,6 @@ fn element(ty: Element, scalar: bool) -> &'static str {
         Element::U64 => "uint64_t",
         Element::F16 | Element::Bf16 if scalar => "uint16_t",
         Element::F8e4m3 | Element::F8e5m2 if scalar => "uint8_t",
-        _ => "void",
+        Element::F16 | Element::Bf16 | Element::F8e4m3 | Element::F8e5m2 => "void",
     }
 }
