@@ -249,6 +249,7 @@ fn every_path_of_the_device_works_on_the_stand_in() {
     }
     let facts = json(folder.path(), "device-test facts");
     assert!(facts["calibration"]["tensor_tflops"].as_f64().unwrap() > 0.0);
+    assert_eq!(facts["virtual"], "vgpu:l4", "for scripts/gpu-check");
 }
 
 #[test]

@@ -6,16 +6,15 @@ use vgpu::Arch;
 /// Default virtual GPU of `auto`.
 pub const DEFAULT: &str = "h100";
 
-/// Returns the opt-in limit of shared memory per block, including static, bytes: CUDA C++
-/// Programming Guide, table of technical specifications by compute capability.
+/// Returns the opt-in limit of shared memory per block of a compute capability, including static, bytes.
 #[must_use]
 pub fn shared_bytes(cc: u32) -> u32 {
-    match cc {
-        75 => 65_536,
-        80 | 87 => 166_912,
-        86 | 89 | 120 => 101_376,
-        90 | 100 => 232_448,
-        _ => 49_152,
+    let known = vgpu::arch::list_gpus().iter().find(|arch| arch.cc == cc);
+    match known {
+        Some(arch) => arch.shared_bytes_optin,
+        // Orin, which has no table: CUDA C++ Programming Guide, technical specifications.
+        None if cc == 87 => 166_912,
+        None => vgpu::arch::SHARED_BYTES_DEFAULT,
     }
 }
 

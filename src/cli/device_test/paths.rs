@@ -17,6 +17,7 @@ use tuner_device::gpu::nvml::Monitor;
 use tuner_device::gpu::session::GpuSession;
 use tuner_device::gpu::{GpuFacts, open_driver};
 use tuner_device::worker::host::Settings;
+use tuner_engine::like;
 use tuner_judge::session::{Blocks, Contents, Order, Run, RunReport, Session};
 use tuner_judge::stopwatch::Stopwatch;
 use tuner_judge::timing::calibration::{Calibration, Probe, Prober};
@@ -35,8 +36,10 @@ pub(super) fn facts(ordinal: u32) -> Result<(Value, bool), CliError> {
     worker.open()?;
     let open_ms = began.elapsed().as_secs_f64() * 1e3;
     let calibration = worker.calibrate()?;
+    let virtual_gpu = like(&facts.name, &facts.limits());
     let report = json!({
         "facts": facts,
+        "virtual": virtual_gpu.map(|arch| format!("vgpu:{}", arch.name)),
         "health": health,
         "nvrtc": compiler.nvrtc().version(),
         "worker_open_ms": open_ms,
