@@ -34,6 +34,7 @@ mod tensor_cells;
 mod tensor_core;
 mod warp;
 mod warpgroup;
+mod wide;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

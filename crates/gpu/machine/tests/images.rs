@@ -2,30 +2,20 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::panic, reason = "a test that cannot go on should fail")]
 
-use sass_machine::{Execution, Machine, Proof, prove};
+mod common;
+
+use common::{Code, buffers, code, same};
+use sass_machine::{Machine, Proof};
 use vgpu::{
-    AddressMode, Arch, Arg, ChannelKind, Checks, GlobalMemory, Image, Launch, Module, Sampler,
+    AddressMode, Arg, ChannelKind, Checks, GlobalMemory, Image, Launch, Module, Sampler,
     TexelFormat, Texture,
 };
 
-/// GPU, PTX and SASS of `machine/images.cu`.
-const CODE: [(&str, &str, &[u8]); 3] = [
-    (
-        "rtx2080ti",
-        include_str!("machine/images.75.ptx"),
-        include_bytes!("machine/images.75.cubin"),
-    ),
-    (
-        "h100",
-        include_str!("machine/images.90.ptx"),
-        include_bytes!("machine/images.90.cubin"),
-    ),
-    // Compute capability 12.0 has no table; the launch limits are those of 9.0.
-    (
-        "h100",
-        include_str!("machine/images.120.ptx"),
-        include_bytes!("machine/images.120.cubin"),
-    ),
+// Compute capability 12.0 has no table; the launch limits are those of 9.0.
+const CODE: [Code; 3] = [
+    code!("rtx2080ti", "images.75"),
+    code!("h100", "images.90"),
+    code!("h100", "images.120"),
 ];
 
 const FLOATS: TexelFormat = TexelFormat {
@@ -82,16 +72,7 @@ fn image(
 
 /// Executes a kernel on both levels; `first` is its first argument, and coordinates are up to `size` in
 /// magnitude.
-fn both(
-    (gpu, ptx, cubin): (&str, &str, &[u8]),
-    entry: &str,
-    memory: &mut GlobalMemory,
-    first: Arg,
-    size: f32,
-) -> Proof {
-    let machine = Machine::load(cubin, entry).unwrap();
-    assert!(machine.code().iter().all(Result::is_ok), "{gpu} {entry}");
-    let input = memory.alloc(u64::from(THREADS) * 16, "in").unwrap();
+fn both(code: Code, entry: &str, memory: &mut GlobalMemory, first: Arg, size: f32) -> Proof {
     let number = |i: u32| {
         let mixed = (u64::from(i) + 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         (mixed as f32 / u32::MAX as f32 * 1.4 - 0.4) * size
@@ -99,8 +80,7 @@ fn both(
     let numbers: Vec<u8> = (0..4 * THREADS)
         .flat_map(|i| number(i).to_le_bytes())
         .collect();
-    memory.write(input, 0, &numbers);
-    let output = memory.alloc(u64::from(THREADS) * 16, "out").unwrap();
+    let [input, output] = buffers(memory, &numbers);
     let args = vec![first, Arg::Buffer(input), Arg::Buffer(output)];
     let mut launch = Launch::new(entry, [1, 1, 1], [THREADS, 1, 1], args);
     launch.trace = true;
@@ -108,21 +88,11 @@ fn both(
         uninitialized: false,
         ..Checks::default()
     };
-    let module = Module::load(ptx).unwrap();
-    let arch = Arch::by_name(gpu).unwrap();
-    let (report, proof) = prove(&machine, &module, memory, arch, &launch).unwrap();
-    assert_eq!(report.hazards, [], "{gpu} {entry}");
+    let proof = code.prove(memory, &launch);
     let left = memory.read(output);
     let different = left.chunks(4).filter(|word| **word != left[..4]).count();
-    assert!(different > 100, "{gpu} {entry}: {different}");
+    assert!(different > 100, "{} {entry}: {different}", code.gpu);
     proof
-}
-
-fn same(proof: Proof, what: &str) -> Box<Execution> {
-    match proof {
-        Proof::Same(execution) => execution,
-        other => panic!("{what}: {other:?}"),
-    }
 }
 
 #[test]
@@ -163,7 +133,7 @@ fn fetches_of_every_geometry_end_with_the_same_bits_on_both_levels() {
                     let handle = Arg::Bytes(handle.to_le_bytes().to_vec());
                     let size = if normalized_coordinates { 2.0 } else { 32.0 };
                     let proof = both(code, entry, &mut memory, handle, size);
-                    same(proof, &format!("{} {entry} {format:?} {mode:?}", code.0));
+                    same(proof, &format!("{} {entry} {format:?} {mode:?}", code.gpu));
                 }
             }
         }
@@ -195,7 +165,7 @@ fn lanes_fetch_from_different_textures() {
         memory.write(list, 0, &handles);
         same(
             both(code, "several", &mut memory, Arg::Buffer(list), 32.0),
-            code.0,
+            code.gpu,
         );
     }
 }
@@ -210,7 +180,7 @@ fn surfaces_are_read_and_written_alike_on_both_levels() {
                 let image = image(&mut memory, format, extents);
                 let handle = memory.create_surface(image).to_le_bytes().to_vec();
                 let proof = both(code, entry, &mut memory, Arg::Bytes(handle), 30.0);
-                let execution = same(proof, &format!("{} {entry} {format:?}", code.0));
+                let execution = same(proof, &format!("{} {entry} {format:?}", code.gpu));
                 let opcodes = execution.by_opcode;
                 assert!(opcodes.contains_key("SULD"), "{opcodes:?}");
                 // Each of eight groups of four lanes looks up a line of its own, at least.
@@ -225,7 +195,7 @@ fn surfaces_are_read_and_written_alike_on_both_levels() {
 
 #[test]
 fn an_object_that_does_not_exist_stops_the_machine_code() {
-    let (gpu, ptx, cubin) = CODE[1];
+    let code = CODE[1];
     let mut memory = GlobalMemory::new(1 << 24);
     let buffer = memory.alloc(u64::from(THREADS) * 16, "in").unwrap();
     let args = vec![
@@ -234,9 +204,8 @@ fn an_object_that_does_not_exist_stops_the_machine_code() {
         Arg::Buffer(buffer),
     ];
     let launch = Launch::new("plane", [1, 1, 1], [THREADS, 1, 1], args);
-    let machine = Machine::load(cubin, "plane").unwrap();
-    let module = Module::load(ptx).unwrap();
-    assert_eq!(gpu, "h100");
+    let machine = Machine::load(code.cubin, "plane").unwrap();
+    let module = Module::load(code.ptx).unwrap();
     let error = machine.run(&module, &mut memory, &launch).unwrap_err();
     let text = error.to_string();
     assert!(

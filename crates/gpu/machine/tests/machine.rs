@@ -2,67 +2,32 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::panic, reason = "a test that cannot go on should fail")]
 
+mod common;
+
+use common::{Code, buffers, code, same};
 use sass_machine::{Execution, Machine, Proof, SassRun, prove};
 use vgpu::exec::launch::BlockSet;
 use vgpu::{Arch, Arg, Checks, GlobalMemory, Launch, Module};
 
-/// GPU, PTX and SASS of `machine/forms.cu`.
-const FORMS: [(&str, &str, &[u8]); 5] = [
-    (
-        "rtx2080ti",
-        include_str!("machine/forms.75.ptx"),
-        include_bytes!("machine/forms.75.cubin"),
-    ),
-    (
-        "a100",
-        include_str!("machine/forms.80.ptx"),
-        include_bytes!("machine/forms.80.cubin"),
-    ),
-    (
-        "l4",
-        include_str!("machine/forms.89.ptx"),
-        include_bytes!("machine/forms.89.cubin"),
-    ),
-    (
-        "h100",
-        include_str!("machine/forms.90.ptx"),
-        include_bytes!("machine/forms.90.cubin"),
-    ),
-    // Compute capability 12.0 has no table; the launch limits are those of 9.0.
-    (
-        "h100",
-        include_str!("machine/forms.120.ptx"),
-        include_bytes!("machine/forms.120.cubin"),
-    ),
+// Compute capability 12.0 has no table; the launch limits are those of 9.0.
+const FORMS: [Code; 5] = [
+    code!("rtx2080ti", "forms.75"),
+    code!("a100", "forms.80"),
+    code!("l4", "forms.89"),
+    code!("h100", "forms.90"),
+    code!("h100", "forms.120"),
 ];
-
-/// GPU, PTX and SASS of `machine/rare.cu`.
-const RARE: [(&str, &str, &[u8]); 5] = [
-    (
-        "rtx2080ti",
-        include_str!("machine/rare.75.ptx"),
-        include_bytes!("machine/rare.75.cubin"),
-    ),
-    (
-        "a100",
-        include_str!("machine/rare.80.ptx"),
-        include_bytes!("machine/rare.80.cubin"),
-    ),
-    (
-        "l4",
-        include_str!("machine/rare.89.ptx"),
-        include_bytes!("machine/rare.89.cubin"),
-    ),
-    (
-        "h100",
-        include_str!("machine/rare.90.ptx"),
-        include_bytes!("machine/rare.90.cubin"),
-    ),
-    (
-        "h100",
-        include_str!("machine/rare.120.ptx"),
-        include_bytes!("machine/rare.120.cubin"),
-    ),
+const RARE: [Code; 5] = [
+    code!("rtx2080ti", "rare.75"),
+    code!("a100", "rare.80"),
+    code!("l4", "rare.89"),
+    code!("h100", "rare.90"),
+    code!("h100", "rare.120"),
+];
+const CORNERS: [Code; 3] = [
+    code!("rtx2080ti", "corners.75"),
+    code!("h100", "corners.90"),
+    code!("b200", "corners.100"),
 ];
 
 /// Number of words in the input and in the output.
@@ -85,9 +50,7 @@ fn words() -> Vec<u8> {
 }
 
 fn launched(entry: &str, memory: &mut GlobalMemory) -> Launch {
-    let input = memory.alloc(WORDS * 4, "input").unwrap();
-    memory.write(input, 0, &words());
-    let output = memory.alloc(WORDS * 4, "output").unwrap();
+    let [input, output] = buffers(memory, &words());
     let args = vec![
         Arg::Buffer(input),
         Arg::Buffer(output),
@@ -106,32 +69,38 @@ fn launched(entry: &str, memory: &mut GlobalMemory) -> Launch {
     launch
 }
 
-fn both(gpu: &str, ptx: &str, cubin: &[u8], entry: &str) -> Proof {
-    proven(gpu, &Module::load(ptx).unwrap(), cubin, entry)
-}
-
-fn same(gpu: &str, ptx: &str, cubin: &[u8], entry: &str) -> Box<Execution> {
-    match both(gpu, ptx, cubin, entry) {
-        Proof::Same(execution) => execution,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn proven(gpu: &str, module: &Module, cubin: &[u8], entry: &str) -> Proof {
-    let machine = Machine::load(cubin, entry).unwrap();
+fn both(code: Code, entry: &str) -> Proof {
     let mut memory = GlobalMemory::new(1 << 30);
     let launch = launched(entry, &mut memory);
-    let arch = Arch::by_name(gpu).unwrap();
-    prove(&machine, module, &mut memory, arch, &launch)
-        .unwrap()
-        .1
+    code.prove(&mut memory, &launch)
+}
+
+fn executed(code: Code, entry: &str) -> Box<Execution> {
+    same(both(code, entry), &format!("{} {entry}", code.gpu))
+}
+
+/// Executes kernels of several files on both levels, and names all that differ.
+fn all_same(files: &[Code], entries: &[&str]) {
+    let mut wrong = Vec::new();
+    for code in files {
+        for entry in entries {
+            // Compute capability 7.5 has no matrices of halves in tiles of 16.
+            if *entry == "tiles" && code.gpu == "rtx2080ti" {
+                continue;
+            }
+            match both(*code, entry) {
+                Proof::Same(_) => {}
+                other => wrong.push(format!("{} {entry}: {other:?}", code.gpu)),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn a_load_of_constants_may_write_the_register_of_its_address() {
-    let ptx = include_str!("machine/constants.90.ptx");
-    let cubin = include_bytes!("machine/constants.90.cubin");
-    let machine = Machine::load(cubin, "corners_of").unwrap();
+    let code = code!("h100", "constants.90");
+    let machine = Machine::load(code.cubin, "corners_of").unwrap();
     let overlaps = machine.code().iter().flatten().any(|i| {
         let text = i.to_string();
         let registers = text.trim().strip_prefix("LDC.64 R");
@@ -139,17 +108,16 @@ fn a_load_of_constants_may_write_the_register_of_its_address() {
         to.is_some_and(|(to, address)| address.starts_with(to))
     });
     assert!(overlaps, "the compiler gave no such load");
-    same("h100", ptx, cubin, "corners_of");
+    executed(code, "corners_of");
 }
 
 #[test]
 fn pairs_extremes_of_three_and_accesses_of_eight_words_end_with_the_same_bits_on_both_levels() {
-    let ptx = include_str!("machine/pairs.100.ptx");
-    let cubin = include_bytes!("machine/pairs.100.cubin");
+    let code = code!("b200", "pairs.100");
     for entry in ["pairs", "extremes", "mixed", "warps", "eights"] {
-        same("b200", ptx, cubin, entry);
+        executed(code, entry);
     }
-    let eights = Machine::load(cubin, "eights").unwrap();
+    let eights = Machine::load(code.cubin, "eights").unwrap();
     let code = eights.code().iter().flatten();
     let texts: Vec<String> = code.map(|i| i.to_string()).collect();
     let long = |has: fn(&str) -> bool| texts.iter().any(|text| text.contains(".256") && has(text));
@@ -166,100 +134,47 @@ fn pairs_extremes_of_three_and_accesses_of_eight_words_end_with_the_same_bits_on
 
 #[test]
 fn integers_floats_exchanges_and_memory_end_with_the_same_bits_on_both_levels() {
-    let mut wrong = Vec::new();
-    for (gpu, ptx, cubin) in FORMS {
-        for entry in ["integers", "floats", "lanes", "spaces", "tiles"] {
-            if entry == "tiles" && gpu == "rtx2080ti" {
-                continue;
-            }
-            match both(gpu, ptx, cubin, entry) {
-                Proof::Same(_) => {}
-                other => wrong.push(format!("{gpu} {entry}: {other:?}")),
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    all_same(&FORMS, &["integers", "floats", "lanes", "spaces", "tiles"]);
 }
 
 #[test]
 fn rare_instructions_and_calls_end_with_the_same_bits_on_both_levels() {
-    let mut wrong = Vec::new();
-    for (gpu, ptx, cubin) in RARE {
-        for entry in ["doubles", "conversions", "halves", "calls", "arrivals"] {
-            match both(gpu, ptx, cubin, entry) {
-                Proof::Same(_) => {}
-                other => wrong.push(format!("{gpu} {entry}: {other:?}")),
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let entries = ["doubles", "conversions", "halves", "calls", "arrivals"];
+    all_same(&RARE, &entries);
 }
 
 #[test]
 fn rare_modifiers_and_colliding_atomics_end_with_the_same_bits_on_both_levels() {
-    let corners: [(&str, &str, &[u8]); 3] = [
-        (
-            "rtx2080ti",
-            include_str!("machine/corners.75.ptx"),
-            include_bytes!("machine/corners.75.cubin"),
-        ),
-        (
-            "h100",
-            include_str!("machine/corners.90.ptx"),
-            include_bytes!("machine/corners.90.cubin"),
-        ),
-        (
-            "b200",
-            include_str!("machine/corners.100.ptx"),
-            include_bytes!("machine/corners.100.cubin"),
-        ),
-    ];
-    let mut wrong = Vec::new();
-    for (gpu, ptx, cubin) in corners {
-        for entry in ["halves", "atomics"] {
-            match both(gpu, ptx, cubin, entry) {
-                Proof::Same(_) => {}
-                other => wrong.push(format!("{gpu} {entry}: {other:?}")),
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    all_same(&CORNERS, &["halves", "atomics"]);
 }
 
 #[test]
 fn products_of_scaled_blocks_end_with_the_same_bits_on_both_levels() {
-    let ptx = include_str!("machine/scaled.120.ptx");
-    let cubin = include_bytes!("machine/scaled.120.cubin");
-    let execution = same("rtx5090", ptx, cubin, "scaled");
+    let execution = executed(code!("rtx5090", "scaled.120"), "scaled");
     assert!(execution.by_opcode.contains_key("OMMA"));
 }
 
 #[test]
 fn a_warp_that_arrives_twice_in_a_phase_of_a_named_barrier_counts_twice() {
-    let ptx = include_str!("machine/turns.90.ptx");
-    let cubin = include_bytes!("machine/turns.90.cubin");
-    let execution = same("h100", ptx, cubin, "turns");
+    let execution = executed(code!("h100", "turns.90"), "turns");
     assert!(execution.by_opcode.contains_key("UTMAPF"));
 }
 
 #[test]
 fn products_are_rounded_with_their_sums_as_the_assembler_rounds_them() {
-    let ptx = include_str!("machine/contracted.89.ptx");
-    let cubin = include_bytes!("machine/contracted.89.cubin");
-    let plain = proven("l4", &Module::load(ptx).unwrap(), cubin, "weights");
-    assert!(matches!(plain, Proof::Differs(..)));
-    let module = Module::load_contracted(ptx).unwrap();
-    let contracted = proven("l4", &module, cubin, "weights");
-    assert!(
-        matches!(contracted, Proof::Same(execution) if execution.by_opcode.contains_key("FFMA"))
-    );
+    let code = code!("l4", "contracted.89");
+    assert!(matches!(both(code, "weights"), Proof::Differs(..)));
+    let module = Module::load_contracted(code.ptx).unwrap();
+    let mut memory = GlobalMemory::new(1 << 30);
+    let launch = launched("weights", &mut memory);
+    let proof = code.prove_module(&module, &mut memory, &launch);
+    assert!(same(proof, "weights").by_opcode.contains_key("FFMA"));
 }
 
 #[test]
 fn a_block_that_waits_for_others_is_told_from_one_that_works() {
-    let ptx = include_str!("machine/waiting.89.ptx");
-    let cubin = include_bytes!("machine/waiting.89.cubin");
-    let machine = Machine::load(cubin, "waiting").unwrap();
+    let code = code!("l4", "waiting.89");
+    let machine = Machine::load(code.cubin, "waiting").unwrap();
     let mut memory = GlobalMemory::new(1 << 30);
     let buffers = [512_usize, 4, 16, 512].map(|bytes| {
         let buffer = memory.alloc(bytes as u64, "buffer").unwrap();
@@ -270,24 +185,20 @@ fn a_block_that_waits_for_others_is_told_from_one_that_works() {
     launch.instruction_budget = 1 << 16;
     launch.blocks = BlockSet::List(vec![1]);
     launch.trace = true;
-    let alone = SassRun::execute(&machine, &Module::load(ptx).unwrap(), &mut memory, &launch);
+    let module = Module::load(code.ptx).unwrap();
+    let alone = SassRun::execute(&machine, &module, &mut memory, &launch);
     assert!(alone.stopped() && alone.waits());
-    let (_, ptx, cubin) = FORMS[3];
-    let machine = Machine::load(cubin, "integers").unwrap();
+    let machine = Machine::load(FORMS[3].cubin, "integers").unwrap();
     let mut memory = GlobalMemory::new(1 << 30);
     let launch = launched("integers", &mut memory);
-    let working = SassRun::execute(&machine, &Module::load(ptx).unwrap(), &mut memory, &launch);
+    let module = Module::load(FORMS[3].ptx).unwrap();
+    let working = SassRun::execute(&machine, &module, &mut memory, &launch);
     assert!(working.ended() && !working.waits());
-}
-
-fn executed(entry: &str) -> Box<Execution> {
-    let (gpu, ptx, cubin) = FORMS[1];
-    same(gpu, ptx, cubin, entry)
 }
 
 #[test]
 fn instructions_are_counted_by_opcode_as_warps_execute_them() {
-    let execution = executed("tiles");
+    let execution = executed(FORMS[1], "tiles");
     let count = |opcode| execution.by_opcode.get(opcode).copied().unwrap_or(0);
     // One warp, one m16n8k16 product, two matrix loads, two copies.
     assert_eq!(
@@ -303,26 +214,20 @@ fn instructions_are_counted_by_opcode_as_warps_execute_them() {
 
 #[test]
 fn a_copy_moves_as_many_sectors_as_it_has_bytes() {
-    let ptx = include_str!("../../model/tests/model/blocks.ptx");
-    let cubin = include_bytes!("../../model/tests/model/blocks.cubin");
-    let module = Module::load(ptx).unwrap();
-    let machine = Machine::load(cubin, "turn").unwrap();
+    let code = Code {
+        gpu: "a100",
+        ptx: include_str!("../../model/tests/model/blocks.ptx"),
+        cubin: include_bytes!("../../model/tests/model/blocks.cubin"),
+    };
     let mut memory = GlobalMemory::new(1 << 30);
-    let (width, bytes) = (64u32, 64 * 64 * 4);
-    let from = memory.alloc(bytes, "from").unwrap();
-    memory.write(from, 0, &words());
-    let to = memory.alloc(bytes, "to").unwrap();
+    let [from, to] = buffers(&mut memory, &words());
     let args = vec![
         Arg::Buffer(from),
         Arg::Buffer(to),
-        Arg::Bytes(width.to_le_bytes().to_vec()),
+        Arg::Bytes(64_u32.to_le_bytes().to_vec()),
     ];
     let launch = Launch::new("turn", [2, 2, 1], [32, 8, 1], args);
-    let arch = Arch::by_name("a100").unwrap();
-    let (_, proof) = prove(&machine, &module, &mut memory, arch, &launch).unwrap();
-    let Proof::Same(execution) = proof else {
-        panic!("{proof:?}")
-    };
+    let execution = same(code.prove(&mut memory, &launch), "turn");
     let count = |opcode| execution.by_opcode.get(opcode).copied().unwrap_or(0);
     // 4096 words, 32 of a warp at a time.
     assert_eq!([count("LDG"), count("STG")], [128, 128]);
@@ -331,10 +236,10 @@ fn a_copy_moves_as_many_sectors_as_it_has_bytes() {
 
 #[test]
 fn damaged_machine_code_is_an_error_and_no_panic() {
-    let (gpu, ptx, cubin) = FORMS[1];
-    let module = Module::load(ptx).unwrap();
+    let code = FORMS[1];
+    let module = Module::load(code.ptx).unwrap();
     for seed in 0..200usize {
-        let mut torn = cubin.to_vec();
+        let mut torn = code.cubin.to_vec();
         let at = (seed * 7919 + 13) % torn.len();
         torn[at] ^= 1 << (seed % 8);
         let Ok(machine) = Machine::load(&torn, "lanes") else {
@@ -348,7 +253,7 @@ fn damaged_machine_code_is_an_error_and_no_panic() {
             &machine,
             &module,
             &mut memory,
-            Arch::by_name(gpu).unwrap(),
+            Arch::by_name(code.gpu).unwrap(),
             &launch,
         );
     }

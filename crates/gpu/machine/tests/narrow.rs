@@ -1,23 +1,14 @@
 //! Numbers of a byte or less, and sparse products, leave the same memory as SASS and as PTX.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::panic, reason = "a test that cannot go on should fail")]
 
-use sass_machine::{Machine, Proof, prove};
-use vgpu::{Arch, Arg, Checks, GlobalMemory, Launch, Module};
+mod common;
+
+use common::{Code, buffers, code, same};
+use sass_machine::Proof;
+use vgpu::{Arg, Checks, GlobalMemory, Launch};
 
 const WORDS: u64 = 4096;
-
-/// GPU, PTX and SASS of a file.
-type Code = (&'static str, &'static str, &'static [u8]);
-
-macro_rules! code {
-    ($gpu:literal, $file:literal) => {
-        (
-            $gpu,
-            include_str!(concat!("machine/", $file, ".ptx")),
-            include_bytes!(concat!("machine/", $file, ".cubin")).as_slice(),
-        )
-    };
-}
 
 // Compute capability 12.0 has no table; the launch limits are those of 9.0.
 const NARROW: [Code; 3] = [
@@ -67,14 +58,9 @@ fn words() -> Vec<u8> {
 }
 
 /// Executes a kernel on both levels; returns how they compare and the words that the PTX leaves.
-fn executed((gpu, ptx, cubin): Code, entry: &str) -> (Proof, Vec<u8>) {
-    let module = Module::load(ptx).unwrap();
-    let machine = Machine::load(cubin, entry).unwrap();
-    assert!(machine.code().iter().all(Result::is_ok), "{gpu} {entry}");
+fn executed(code: Code, entry: &str) -> (Proof, Vec<u8>) {
     let mut memory = GlobalMemory::new(1 << 20);
-    let input = memory.alloc(WORDS * 4, "input").unwrap();
-    memory.write(input, 0, &words());
-    let output = memory.alloc(WORDS * 4, "output").unwrap();
+    let [input, output] = buffers(&mut memory, &words());
     let args = vec![
         Arg::Buffer(input),
         Arg::Buffer(output),
@@ -85,9 +71,7 @@ fn executed((gpu, ptx, cubin): Code, entry: &str) -> (Proof, Vec<u8>) {
         races: false,
         ..Checks::default()
     };
-    let arch = Arch::by_name(gpu).unwrap();
-    let (report, proof) = prove(&machine, &module, &mut memory, arch, &launch).unwrap();
-    assert_eq!(report.hazards, [], "{gpu} {entry}");
+    let proof = code.prove(&mut memory, &launch);
     (proof, memory.read(output))
 }
 
@@ -96,11 +80,7 @@ fn conversions_of_the_headers_are_those_of_the_instructions() {
     for entry in ["narrow", "widen"] {
         let results = NARROW.map(|code| {
             let (proof, words) = executed(code, entry);
-            assert!(
-                matches!(proof, Proof::Same(_)),
-                "{} {entry}: {proof:?}",
-                code.0
-            );
+            same(proof, &format!("{} {entry}", code.gpu));
             words
         });
         // Before 10.0 the headers convert in software.
@@ -117,9 +97,7 @@ fn conversions_of_the_headers_are_those_of_the_instructions() {
 fn packed_and_wide_numbers_end_with_the_same_bits_on_both_levels() {
     for code in NARROW {
         for entry in ["halves", "packed", "wide"] {
-            let proof = executed(code, entry).0;
-            let same = matches!(proof, Proof::Same(_));
-            assert!(same, "{} {entry}: {proof:?}", code.0);
+            same(executed(code, entry).0, &format!("{} {entry}", code.gpu));
         }
     }
 }
@@ -137,12 +115,9 @@ fn sparse_products_end_with_the_same_bits_on_both_levels() {
         "nibbles128",
     ];
     for code in SPARSE {
-        let floats = (code.0 != "a100").then_some("floats64");
+        let floats = (code.gpu != "a100").then_some("floats64");
         for entry in entries.into_iter().chain(floats) {
-            match executed(code, entry).0 {
-                Proof::Same(_) => {}
-                other => panic!("{} {entry}: {other:?}", code.0),
-            }
+            same(executed(code, entry).0, &format!("{} {entry}", code.gpu));
         }
     }
 }
