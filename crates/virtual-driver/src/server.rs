@@ -285,6 +285,19 @@ fn answer(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::
             device.summary.add_unsupported(fields.str()?);
             Ok(())
         }
+        _ => answer_resource(device, op, frame, reply)?,
+    })
+}
+
+/// Answers a request about a resource of the device: arrays, pools, mappings, values in memory and streams.
+fn answer_resource(
+    device: &mut Device,
+    op: Op,
+    frame: &Frame,
+    reply: &mut Reply,
+) -> io::Result<Answer> {
+    let mut fields = Fields::new(&frame.head);
+    Ok(match op {
         Op::CreateArray
         | Op::DestroyArray
         | Op::DescribeArray
