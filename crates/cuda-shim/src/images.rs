@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 
-use crate::protocol::{LIST_MAGIC, list_bytes, pack_images};
+use crate::protocol::{FAT_BINARY_MAGIC, FatBinaryHead, LIST_MAGIC, list_bytes, pack_images};
 
 /// Head of an embedded fat binary (`fatbinary_section.h`).
 #[repr(C)]
@@ -16,7 +16,6 @@ struct Wrapper {
 
 const LINKED_VERSION: u32 = 2;
 const WRAPPER_MAGIC: u32 = 0x4662_43b1;
-const IMAGE_MAGIC: u32 = 0xba55_ed50;
 const ELF_MAGIC: u32 = u32::from_le_bytes(*b"\x7fELF");
 /// Bytes of the head of an ELF file of 64 bits.
 const ELF_HEAD_BYTES: usize = 64;
@@ -66,7 +65,7 @@ pub(crate) unsafe fn image_bytes<'a>(image: *const c_void) -> Option<&'a [u8]> {
         let magic = text.to_bytes().first_chunk::<4>()?;
         match u32::from_le_bytes(*magic) {
             WRAPPER_MAGIC => wrapped_bytes(image),
-            IMAGE_MAGIC => fat_binary(data),
+            FAT_BINARY_MAGIC => fat_binary(data),
             ELF_MAGIC => elf_file(data),
             list if list == u32::from_le_bytes(LIST_MAGIC) => {
                 Some(std::slice::from_raw_parts(data, list_bytes(data)))
@@ -86,14 +85,9 @@ fn field<const N: usize>(head: &[u8], offset: usize) -> Option<[u8; N]> {
 /// # Safety
 /// `data` points to a fat binary that lives for `'a`.
 unsafe fn fat_binary<'a>(data: *const u8) -> Option<&'a [u8]> {
-    // SAFETY: the head of 16 bytes is readable by the caller's promise.
-    let head = unsafe { std::slice::from_raw_parts(data, 16) };
-    let head_bytes = u16::from_le_bytes(field(head, 6)?);
-    let size = u64::from_le_bytes(field(head, 8)?);
-    if u32::from_le_bytes(field(head, 0)?) != IMAGE_MAGIC {
-        return None;
-    }
-    let bytes = usize::from(head_bytes) + usize::try_from(size).ok()?;
+    // SAFETY: the head is readable by the caller's promise.
+    let head = unsafe { std::slice::from_raw_parts(data, FatBinaryHead::BYTES) };
+    let bytes = FatBinaryHead::read(head)?.image_bytes;
     // SAFETY: the head states the size of the image.
     Some(unsafe { std::slice::from_raw_parts(data, bytes) })
 }

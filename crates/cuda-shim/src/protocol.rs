@@ -9,10 +9,12 @@ use std::io::{self, Read, Write};
 use crate::errors::Code;
 
 pub mod images;
+mod fat_binary;
 mod linked;
 mod operation;
 mod shape;
 
+pub use fat_binary::{FAT_BINARY_MAGIC, FatBinaryHead};
 pub(crate) use linked::list_bytes;
 pub use linked::{LIST_MAGIC, pack_images, unpack_images};
 pub use operation::Op;

@@ -5,12 +5,11 @@
 
 use std::io::Read;
 
-use cuda_shim::protocol::unpack_images;
+use cuda_shim::protocol::{FAT_BINARY_MAGIC, FatBinaryHead, unpack_images};
 
 use crate::link::{find_undefined, link};
 use crate::target::{Features, Target};
 
-const FATBIN_MAGIC: u32 = 0xba55_ed50;
 const ELF_MAGIC: [u8; 4] = [0x7f, b'E', b'L', b'F'];
 const KIND_PTX: u16 = 1;
 const KIND_ELF: u16 = 2;
@@ -128,10 +127,8 @@ fn field<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
 }
 
 fn entries(bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
-    let head = field::<2>(bytes, 6)? as usize;
-    let size = field::<8>(bytes, 8)?;
-    let end = head.checked_add(usize::try_from(size).ok()?)?;
-    let mut rest = bytes.get(head..end.min(bytes.len()))?;
+    let head = FatBinaryHead::read(bytes)?;
+    let mut rest = bytes.get(head.head_bytes..head.image_bytes.min(bytes.len()))?;
     let mut out = Vec::new();
     while rest.len() >= 64 {
         let header_bytes = field::<4>(rest, 4)? as usize;
@@ -158,13 +155,11 @@ pub(crate) fn split_images(section: &[u8]) -> Vec<Vec<u8>> {
     let mut images = Vec::new();
     let mut rest = section;
     while let Some(magic) = field::<4>(rest, 0) {
-        if magic != u64::from(FATBIN_MAGIC) {
+        if magic != u64::from(FAT_BINARY_MAGIC) {
             rest = rest.get(ALIGNMENT..).unwrap_or_default();
             continue;
         }
-        let size = field::<2>(rest, 6).zip(field::<8>(rest, 8));
-        let size = size.map_or(u64::MAX, |(head, body)| head.saturating_add(body));
-        let bytes = usize::try_from(size).unwrap_or(usize::MAX);
+        let bytes = FatBinaryHead::read(rest).map_or(usize::MAX, |head| head.image_bytes);
         let Some(image) = rest.get(..bytes) else {
             break;
         };
@@ -202,7 +197,7 @@ fn read_part(bytes: &[u8], capability: u32) -> Result<Part, ImageError> {
     if bytes.starts_with(&ELF_MAGIC) {
         return Ok(plain(None, Some(bytes.to_vec())));
     }
-    if field::<4>(bytes, 0) == Some(u64::from(FATBIN_MAGIC)) {
+    if field::<4>(bytes, 0) == Some(u64::from(FAT_BINARY_MAGIC)) {
         let entries = entries(bytes).ok_or(ImageError::Format(": it is cut short"))?;
         return choose(&entries, capability);
     }
@@ -218,7 +213,7 @@ fn read_part(bytes: &[u8], capability: u32) -> Result<Part, ImageError> {
 fn link_parts(parts: &[&[u8]], capability: u32) -> Result<Image, ImageError> {
     // The compiler's own link of PTX alone is a fat binary without entries: the driver links the parts.
     let is_empty = |part: &&&[u8]| {
-        let is_binary = field::<4>(part, 0) == Some(u64::from(FATBIN_MAGIC));
+        let is_binary = field::<4>(part, 0) == Some(u64::from(FAT_BINARY_MAGIC));
         is_binary && entries(part).is_some_and(|entries| entries.is_empty())
     };
     let parts = parts.iter().filter(|part| !is_empty(part));
@@ -323,7 +318,7 @@ mod tests {
 
     fn fatbin(entries: &[Vec<u8>]) -> Vec<u8> {
         let body = entries.concat();
-        let mut out = FATBIN_MAGIC.to_le_bytes().to_vec();
+        let mut out = FAT_BINARY_MAGIC.to_le_bytes().to_vec();
         out.extend([1, 0, 16, 0]);
         out.extend((body.len() as u64).to_le_bytes());
         out.extend(body);

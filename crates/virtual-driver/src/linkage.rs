@@ -1,8 +1,8 @@
-//! How a program is linked with the CUDA runtime.
+//! How a program is linked with the CUDA runtime, and the images that it embeds.
 
 use object::Endianness;
 use object::elf::{DT_NEEDED, FileHeader64};
-use object::read::elf::FileHeader as _;
+use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable};
 
 /// Linkage of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Linkage {
 }
 
 /// Section of the images that the compiler embeds.
-pub(crate) const SECTION: &[u8] = b".nv_fatbin";
+const SECTION: &[u8] = b".nv_fatbin";
 /// Begin of the runtime libraries' names.
 const LIBRARY: &str = "libcudart.so.";
 
@@ -29,11 +29,24 @@ pub fn read_linkage(bytes: &[u8]) -> Linkage {
     read(bytes).unwrap_or(Linkage::Other)
 }
 
-/// The same; an error for bytes that are not a program of 64 bits.
-fn read(bytes: &[u8]) -> object::read::Result<Linkage> {
+/// Reads the images in the bytes of a program, one after the other; `None` where it embeds none.
+pub(crate) fn embedded_images(bytes: &[u8]) -> Option<&[u8]> {
+    let (endian, sections) = sections(bytes).ok()?;
+    let (_, section) = sections.section_by_name(endian, SECTION)?;
+    section.data(endian, bytes).ok()
+}
+
+type Sections<'a> = SectionTable<'a, FileHeader64<Endianness>>;
+
+/// The sections of a program; an error for bytes that are not one of 64 bits.
+fn sections(bytes: &[u8]) -> object::read::Result<(Endianness, Sections<'_>)> {
     let header = FileHeader64::<Endianness>::parse(bytes)?;
     let endian = header.endian()?;
-    let sections = header.sections(endian, bytes)?;
+    Ok((endian, header.sections(endian, bytes)?))
+}
+
+fn read(bytes: &[u8]) -> object::read::Result<Linkage> {
+    let (endian, sections) = sections(bytes)?;
     let table = sections.dynamic_table(endian, bytes)?;
     let mut runtime = None;
     for entry in table.iter().filter(|entry| entry.tag == DT_NEEDED) {

@@ -223,10 +223,10 @@ fn relocations(elf: &Elf<'_>, code: usize, name: &str) -> Vec<Relocation> {
         } else {
             continue;
         };
-        let Some(changed) = elf.sections.get(section.info) else {
+        let Some(changed) = elf.sections.get(section.info as usize) else {
             continue;
         };
-        let target = if section.info == code {
+        let target = if section.info as usize == code {
             RelocationTarget::Code
         } else {
             match bank(&changed.name) {

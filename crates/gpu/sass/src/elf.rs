@@ -2,17 +2,53 @@
 
 use object::Endianness;
 use object::elf::{FileHeader64, SHT_SYMTAB};
-use object::read::elf::{FileHeader as _, SectionHeader as _, Sym as _};
+use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable, Sym as _};
 
-/// One section.
+/// One section of a cubin.
 #[derive(Debug, Clone)]
-pub(crate) struct Section<'a> {
-    pub(crate) name: String,
-    pub(crate) data: &'a [u8],
+pub struct Section<'a> {
+    /// Name, such as `.text.gemm`.
+    pub name: String,
+    /// Bytes in the file.
+    pub data: &'a [u8],
     /// Size in memory, bytes; larger than `data` for a section without bytes in the file.
-    pub(crate) size: u64,
-    /// Related section: for relocations, the section that they change.
-    pub(crate) info: usize,
+    pub size: u64,
+    /// Section type of the ELF standard.
+    pub kind: u32,
+    /// Section flags of the ELF standard.
+    pub flags: u64,
+    /// Field of a meaning by type: of relocations the section that they change, of code the
+    /// registers of a thread in its highest byte.
+    pub info: u32,
+}
+
+impl<'a> Section<'a> {
+    /// Reads the sections of a cubin; `None` for bytes that are not a complete 64-bit little-endian
+    /// ELF file.
+    pub fn read_all(bytes: &'a [u8]) -> Option<Vec<Self>> {
+        let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
+        let endian = header.endian().ok().filter(|e| *e == Endianness::Little)?;
+        Self::of_table(&header.sections(endian, bytes).ok()?, endian, bytes)
+    }
+
+    fn of_table(
+        table: &SectionTable<'a, FileHeader64<Endianness>>,
+        endian: Endianness,
+        bytes: &'a [u8],
+    ) -> Option<Vec<Self>> {
+        let sections = table.iter().map(|section| {
+            let name = table.section_name(endian, section).unwrap_or_default();
+            Some(Self {
+                name: String::from_utf8_lossy(name).into_owned(),
+                data: section.data(endian, bytes).ok()?,
+                size: section.sh_size(endian),
+                kind: section.sh_type(endian).0,
+                flags: section.sh_flags(endian).0,
+                info: section.sh_info(endian),
+            })
+        });
+        sections.collect()
+    }
 }
 
 /// One symbol.
@@ -50,17 +86,8 @@ impl<'a> Elf<'a> {
         let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
         let endian = header.endian().ok().filter(|e| *e == Endianness::Little)?;
         let table = header.sections(endian, bytes).ok()?;
+        let sections = Section::of_table(&table, endian, bytes)?;
         let lossy = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-        let mut sections = Vec::new();
-        for section in table.iter() {
-            let name = table.section_name(endian, section).unwrap_or_default();
-            sections.push(Section {
-                name: lossy(name),
-                data: section.data(endian, bytes).ok()?,
-                size: section.sh_size(endian),
-                info: section.sh_info(endian) as usize,
-            });
-        }
         let list = table.symbols(endian, bytes, SHT_SYMTAB).ok()?;
         let symbols = list.iter().map(|symbol| Symbol {
             name: lossy(list.symbol_name(endian, symbol).unwrap_or_default()),

@@ -20,6 +20,7 @@ mod unit;
 
 pub use cubin::{Cubin, CubinError, Function, Global, Kernel, Relocation, RelocationTarget};
 pub use decode::decode;
+pub use elf::Section;
 pub use info::{Indirect, Info, Parameter};
 pub use instruction::{
     Address, Bank, Constant, Control, Float, FloatFormat, Guard, Instruction, Operand, Predicate,

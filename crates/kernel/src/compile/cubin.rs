@@ -1,9 +1,7 @@
 //! Facts of a cubin: a hash of its executable content, and register counts to check the log
 //! against.
 
-use object::elf::FileHeader64;
-use object::read::elf::{FileHeader as _, SectionHeader as _};
-use object::{Endianness, ReadRef as _};
+use sass::{CubinError, Section};
 use std::collections::BTreeMap;
 use tuner_core::units::ContentHash;
 
@@ -34,41 +32,31 @@ const DECISIVE: [&str; 7] = [
 /// Reads a cubin.
 ///
 /// # Errors
-/// A message, if the bytes are not a 64-bit ELF file.
-pub(super) fn read(cubin: &[u8]) -> Result<CubinFacts, String> {
-    let describe = |error: object::read::Error| format!("the cubin is not readable: {error}");
-    let header = FileHeader64::<Endianness>::parse(cubin).map_err(describe)?;
-    let endian = header.endian().map_err(describe)?;
-    let sections = header.sections(endian, cubin).map_err(describe)?;
-    let mut decisive: BTreeMap<&[u8], Vec<u8>> = BTreeMap::new();
+/// Bytes that are not a complete 64-bit ELF file.
+pub(super) fn read(cubin: &[u8]) -> Result<CubinFacts, CubinError> {
+    let mut decisive = BTreeMap::new();
     let mut registers = BTreeMap::new();
     let mut text_bytes = 0;
-    for section in sections.iter() {
-        let name = sections.section_name(endian, section).map_err(describe)?;
-        let text = String::from_utf8_lossy(name);
-        if !DECISIVE.iter().any(|prefix| text.starts_with(prefix)) {
+    for section in Section::read_all(cubin).ok_or(CubinError)? {
+        let is_decisive = |prefix: &&str| section.name.starts_with(prefix);
+        if !DECISIVE.iter().any(is_decisive) {
             continue;
         }
-        let info = section.sh_info(endian);
-        if let Some(kernel) = text.strip_prefix(".text.") {
-            // The top byte of the section's info field is the register count.
-            registers.insert(kernel.to_owned(), info >> 24);
-            text_bytes += section.sh_size(endian);
+        if let Some(kernel) = section.name.strip_prefix(".text.") {
+            registers.insert(kernel.to_owned(), section.info >> 24);
+            text_bytes += section.size;
         }
         let mut content = Vec::new();
-        content.extend(section.sh_type(endian).0.to_le_bytes());
-        content.extend(section.sh_flags(endian).0.to_le_bytes());
-        content.extend(section.sh_size(endian).to_le_bytes());
-        content.extend(info.to_le_bytes());
-        if let Some((offset, size)) = section.file_range(endian) {
-            let bytes = cubin.read_bytes_at(offset, size);
-            content.extend(bytes.map_err(|()| "the cubin is truncated".to_owned())?);
-        }
-        decisive.insert(name, content);
+        content.extend(section.kind.to_le_bytes());
+        content.extend(section.flags.to_le_bytes());
+        content.extend(section.size.to_le_bytes());
+        content.extend(section.info.to_le_bytes());
+        content.extend(section.data);
+        decisive.insert(section.name, content);
     }
     let parts = decisive
         .iter()
-        .flat_map(|(name, content)| [*name, content.as_slice()]);
+        .flat_map(|(name, content)| [name.as_bytes(), content.as_slice()]);
     Ok(CubinFacts {
         hash: ContentHash::from_parts(parts),
         text_bytes,

@@ -202,7 +202,8 @@ impl RawResult {
                 source.arch
             ))));
         }
-        let machine = cubin::read(&self.cubin).map_err(CompileError::new)?;
+        let machine = cubin::read(&self.cubin)
+            .map_err(|error| CompileError::new(format!("the cubin is not readable: {error}")))?;
         let code = CodeFacts {
             hash: machine.hash,
             sass_bytes: machine.text_bytes,

@@ -3,12 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use object::Endianness;
-use object::elf::FileHeader64;
-use object::read::elf::{FileHeader as _, SectionHeader as _};
-
 use crate::fatbin::split_images;
-use crate::linkage::SECTION;
+use crate::linkage::embedded_images;
 
 /// Bytes of all images of a file at most: libraries of kernels have more.
 const MAX_BYTES: usize = 64 << 20;
@@ -27,19 +23,8 @@ pub(super) fn images_of_process(process: u32) -> Vec<Vec<u8>> {
 
 /// The images in the bytes of a file; none where it is no program.
 fn images_of_file(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let section = section(bytes).ok().flatten();
-    let section = section.filter(|section| section.len() <= MAX_BYTES);
+    let section = embedded_images(bytes).filter(|section| section.len() <= MAX_BYTES);
     section.map(split_images).unwrap_or_default()
-}
-
-fn section(bytes: &[u8]) -> object::read::Result<Option<&[u8]>> {
-    let header = FileHeader64::<Endianness>::parse(bytes)?;
-    let endian = header.endian()?;
-    let sections = header.sections(endian, bytes)?;
-    match sections.section_by_name(endian, SECTION) {
-        Some((_, section)) => section.data(endian, bytes).map(Some),
-        None => Ok(None),
-    }
 }
 
 #[cfg(test)]
