@@ -44,6 +44,13 @@ impl Role {
         self.facts().compared
     }
 
+    /// Reports whether the kernel changes a filled buffer, so that another launch needs the first
+    /// content again.
+    #[must_use]
+    pub fn is_updated(self) -> bool {
+        self.is_filled() && self.is_compared()
+    }
+
     /// Returns the meaning in a search space, as a sentence.
     #[must_use]
     pub fn describe(self) -> &'static str {

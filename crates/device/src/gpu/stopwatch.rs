@@ -338,7 +338,7 @@ impl Stopwatch for GpuSession {
         let launches = launches.max(1);
         let exec = self.graph(subject, CacheMode::Warm, launches, 1)?;
         let roles = &self.subjects.get(subject)?.plan.arguments;
-        let in_place = roles.iter().any(|argument| argument.role == Role::Inout);
+        let in_place = roles.iter().any(|argument| argument.role.is_updated());
         let began = Instant::now();
         let mut events = Vec::with_capacity(QUEUED_GRAPHS);
         let drawn = self.measure_draw(&mut events, subject, exec, in_place, launches, least);
@@ -355,7 +355,7 @@ impl Stopwatch for GpuSession {
     }
 
     fn poison(&mut self, subject: Subject) -> Result<(), Judgement> {
-        let written = |role| matches!(role, Role::Output | Role::Scratch);
+        let written = |role: Role| !role.is_filled();
         for set in 0..self.subjects.get(subject)?.sets.len() {
             for (_, buffer, poison) in self.buffers_of(subject, set, written)? {
                 self.fill_pattern(&buffer, poison)?;
@@ -366,7 +366,7 @@ impl Stopwatch for GpuSession {
 
     fn overflowed(&mut self, subject: Subject) -> Result<bool, Judgement> {
         let (_, last) = self.subjects.get(subject)?.last;
-        for (index, buffer, _) in self.buffers_of(subject, last, |role| role == Role::Inout)? {
+        for (index, buffer, _) in self.buffers_of(subject, last, Role::is_updated)? {
             let element = self.subjects.get(subject)?.plan.arguments[index].element;
             let bytes = self.read(&buffer)?;
             let finite = |value: &[u8]| element.decode(value).is_finite();
@@ -380,7 +380,7 @@ impl Stopwatch for GpuSession {
     fn outputs(&mut self, subject: Subject) -> Result<Vec<OutputSet>, Judgement> {
         let (first, last) = self.subjects.get(subject)?.last;
         let roles = self.subjects.get(subject)?.plan.arguments.iter();
-        if roles.clone().any(|argument| argument.role == Role::Inout) {
+        if roles.clone().any(|argument| argument.role.is_updated()) {
             // Many launches on one buffer leave contents without a reference: one more runs
             // separately.
             self.once(subject, [first, last])?;

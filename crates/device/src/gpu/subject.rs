@@ -326,7 +326,7 @@ impl GpuSession {
     pub(super) fn restore(&mut self, subject: Subject) -> Result<(), Judgement> {
         let loaded = self.subjects.get(subject)?;
         let (plan, seed) = (loaded.plan.clone(), loaded.seed);
-        let changed = |argument: &PlanArgument| argument.role == Role::Inout;
+        let changed = |argument: &PlanArgument| argument.role.is_updated();
         if plan.arguments.iter().any(changed) && loaded.initial.is_empty() {
             let mut initial = Vec::with_capacity(plan.arguments.len());
             for (index, argument) in plan.arguments.iter().enumerate() {

@@ -178,9 +178,7 @@ impl Gate<'_> {
             let argument = &self.plan.arguments[index];
             match &initial[index] {
                 None => self.session.poison(slot, argument.element.poison())?,
-                Some(bytes)
-                    if argument.role == Role::Inout || self.session.is_overwritten(slot) =>
-                {
+                Some(bytes) if argument.role.is_updated() || self.session.is_overwritten(slot) => {
                     self.session.upload_input(slot, bytes)?;
                 }
                 Some(_) => {}
@@ -326,7 +324,7 @@ impl Gate<'_> {
         let slot = deciding.find(|slot| {
             let index = slots.iter().position(|own| own.as_ref() == Some(*slot));
             let role = index.map(|index| self.plan.arguments[index].role);
-            let given = matches!(role, Some(Role::Input | Role::Inout));
+            let given = role.is_some_and(Role::is_filled);
             !given || trace.written.contains(slot) || written.contains(slot)
         })?;
         let index = slots.iter().position(|own| own.as_ref() == Some(slot))?;
@@ -387,7 +385,7 @@ impl Gate<'_> {
             return Ok(());
         }
         let plan = self.plan;
-        for (index, argument) in compared(plan).filter(|(_, a)| a.role == Role::Output) {
+        for (index, argument) in compared(plan).filter(|(_, a)| !a.role.is_filled()) {
             let holes = slots[index].and_then(|slot| self.session.unwritten(slot));
             let holes = without_padding(argument, holes.unwrap_or_default());
             let Some(detail) = hole_detail(plan, argument, &holes) else {
@@ -457,7 +455,9 @@ impl Gate<'_> {
 /// Reports whether a kernel may read a buffer that it writes without an error: of in-out buffers
 /// alone the contents are defined.
 fn reads_results(plan: &Plan) -> bool {
-    plan.of_role(Role::Inout).next().is_some()
+    plan.arguments
+        .iter()
+        .any(|argument| argument.role.is_updated())
 }
 
 /// Returns the blocks of `all` that `old` lacks; both are sorted.

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
-use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference};
 use tuner_core::record::Verdict;
 
 /// Elements of a reference kernel's output that are compared with float64 at each of three places.
@@ -173,7 +173,7 @@ impl Gate<'_> {
     /// holds the poison, which no candidate can match.
     fn complete(&mut self, slots: &[Option<Slot>], outputs: &[Vec<u8>]) -> Result<(), Stop> {
         for ((index, argument), bytes) in compared(self.plan).zip(outputs) {
-            if argument.role == Role::Inout {
+            if argument.role.is_updated() {
                 // Unwritten elements keep their previous content.
                 continue;
             }

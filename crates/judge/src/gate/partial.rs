@@ -6,7 +6,7 @@ use super::writers::PointWriters;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
-use tuner_core::plan::{PlanArgument, Role};
+use tuner_core::plan::PlanArgument;
 
 /// A reference kernel on one problem.
 #[derive(Debug, Clone, Default)]
@@ -53,11 +53,11 @@ impl PartialReference {
     ) -> Vec<Range<u64>> {
         let wrote = self.known.get(number).map_or(&[][..], Vec::as_slice);
         let complete = self.complete(number).unwrap_or_default();
-        match (argument.role, shared) {
+        match (argument.role.is_updated(), shared) {
             // What some of the blocks left in an element may be a part of its value.
-            (Role::Inout, true) => complete,
+            (true, true) => complete,
             // An element that changed has one writer; of one that kept its value none may be known.
-            (Role::Inout, false) => union(wrote, &complete),
+            (true, false) => union(wrote, &complete),
             _ => wrote.to_vec(),
         }
     }

@@ -12,7 +12,6 @@ use super::writers::PointWriters;
 use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::ops::Range;
-use tuner_core::plan::Role;
 
 /// Elements of an output that a candidate is compared at.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +39,7 @@ impl Gate<'_> {
             untouched,
         } = wanted;
         let argument = self.plan.compared().nth(number);
-        let inout = argument.is_some_and(|argument| argument.role == Role::Inout);
+        let inout = argument.is_some_and(|argument| argument.role.is_updated());
         let tiling = naive.tilings.get(number).copied().flatten();
         // An element of an in-out buffer that no block writes is known from a trace alone.
         if (inout || tiling.is_none())

@@ -101,7 +101,7 @@ pub(super) fn with_writers(
             let output = point.output;
             parts.push((Point { output, elements }, writers));
         }
-        if argument.role != Role::Inout {
+        if !argument.role.is_updated() {
             break;
         }
         rest.bytes.start += length * size;

@@ -49,7 +49,7 @@ pub fn torch_package(
     for argument in &source.spec.arguments {
         check_argument(argument, &known)?;
     }
-    let is_given = |argument: &Argument| matches!(argument.role, Role::Input | Role::Inout);
+    let is_given = |argument: &Argument| argument.role.is_filled();
     if !source.spec.arguments.iter().any(is_given) {
         let what = "a kernel without input tensors, which name the device".to_owned();
         return Err(LauncherError::Unsupported(what));
@@ -144,7 +144,7 @@ fn section(
     let shown: BTreeSet<&str> = spec
         .arguments
         .iter()
-        .filter(|argument| matches!(argument.role, Role::Input | Role::Inout))
+        .filter(|argument| argument.role.is_filled())
         .flat_map(|argument| argument.shape.iter().map(Expr::text))
         .collect();
     let exact = |name: &&&str| {

@@ -295,7 +295,7 @@ struct Form<'a> {
 impl<'a> Form<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Option<Self> {
         let of = |role: Role| plan.arguments.iter().filter(move |a| a.role == role);
-        if of(Role::Inout).next().is_some() {
+        if plan.arguments.iter().any(|a| a.role.is_updated()) {
             // No case defines the initial contents of such a buffer.
             return None;
         }
