@@ -7,6 +7,8 @@
 use crate::program::{root, tuner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use tuner_core::element::Element;
+use tuner_core::plan::Role;
 use tuner_core::record::Verdict;
 use tuner_search::StrategyName;
 
@@ -307,12 +309,21 @@ fn commands_and_paths_are_found() {
 }
 
 #[test]
-fn every_verdict_and_strategy_is_where_users_look_for_it() {
+fn every_verdict_type_role_and_strategy_is_where_users_look_for_it() {
     let text = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
     let verdicts = text("docs/how-to/read-a-verdict.md");
     for verdict in Verdict::ALL {
         let name = format!("`{verdict}`");
         assert!(verdicts.contains(&name), "{name} in read-a-verdict.md");
+    }
+    let arguments = text("docs/arguments.md");
+    let types = Element::ALL.iter().map(|it| it.name());
+    for name in types.chain(Role::ALL.iter().map(|it| it.name())) {
+        let words = arguments.split(|c: char| !c.is_ascii_alphanumeric());
+        assert!(
+            words.into_iter().any(|word| word == name),
+            "{name} in arguments.md"
+        );
     }
     let scores = text("docs/evidence/search.md");
     for strategy in StrategyName::ALL {

@@ -86,6 +86,18 @@ impl Element {
         }
     }
 
+    /// Returns the integer type that holds the bits where a language lacks the type, as the headers
+    /// of CUDA store it; `None` for a type that C has.
+    #[must_use]
+    pub fn storage(self) -> Option<Self> {
+        match self {
+            Self::F16 | Self::Bf16 => Some(Self::U16),
+            Self::F8e4m3 | Self::F8e5m2 => Some(Self::U8),
+            Self::F32 | Self::F64 | Self::Bool | Self::I8 | Self::U8 | Self::I16 => None,
+            Self::U16 | Self::I32 | Self::U32 | Self::I64 | Self::U64 => None,
+        }
+    }
+
     /// Returns the preferred spelling in CUDA C++.
     #[must_use]
     pub fn cpp_name(self) -> &'static str {

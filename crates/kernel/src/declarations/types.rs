@@ -193,24 +193,20 @@ fn base(name: &str) -> (Base, u64) {
 
 fn fits(declared: Element, base: Base) -> Fit {
     let number = |element| base == Base::Number(element);
+    let storage = declared.storage();
     let same = match declared {
-        Element::F16 | Element::Bf16 => base == Base::Bits(declared) || number(Element::U16),
         Element::I8 | Element::U8 => base == Base::Char,
         // Sizes and counts are `size_t`, and were declared so before there was `u64`.
         Element::I64 => number(Element::U64),
-        // CUDA's own storage type of these is `unsigned char`.
-        Element::F8e4m3 | Element::F8e5m2 => number(Element::U8),
-        _ => false,
+        _ => storage.is_some_and(|bits| base == Base::Bits(declared) || number(bits)),
     };
     if same || number(declared) {
         return Fit::Same;
     }
-    match (declared, base) {
-        (Element::U8, Base::Number(Element::Bool)) => Fit::Loose(BOOL),
-        (Element::F16 | Element::Bf16, Base::Number(Element::I16))
-        | (Element::F8e4m3 | Element::F8e5m2, Base::Char | Base::Number(Element::I8)) => {
-            Fit::Loose(BITS)
-        }
+    match (storage, base) {
+        (None, Base::Number(Element::Bool)) if declared == Element::U8 => Fit::Loose(BOOL),
+        (Some(Element::U16), Base::Number(Element::I16))
+        | (Some(Element::U8), Base::Char | Base::Number(Element::I8)) => Fit::Loose(BITS),
         _ => Fit::Wrong,
     }
 }

@@ -454,8 +454,9 @@ fn element(ty: Element, scalar: bool) -> &'static str {
         Element::U32 => "uint32_t",
         Element::I64 => "int64_t",
         Element::U64 => "uint64_t",
-        Element::F16 | Element::Bf16 if scalar => "uint16_t",
-        Element::F8e4m3 | Element::F8e5m2 if scalar => "uint8_t",
-        Element::F16 | Element::Bf16 | Element::F8e4m3 | Element::F8e5m2 => "void",
+        Element::F16 | Element::Bf16 | Element::F8e4m3 | Element::F8e5m2 => match ty.storage() {
+            Some(bits) if scalar => element(bits, scalar),
+            _ => "void",
+        },
     }
 }
