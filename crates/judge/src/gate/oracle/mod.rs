@@ -12,6 +12,7 @@ pub(super) mod caching;
 pub(super) mod panels;
 mod row;
 
+use attention::Attention;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -113,7 +114,7 @@ pub trait Oracle: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OracleError {
     /// Unknown oracle name.
-    #[error("unknown oracle `{0}`; the built-in ones are {known}", known = NAMES.join(", "))]
+    #[error("unknown oracle `{0}`; the built-in ones are {known}", known = names().collect::<Vec<_>>().join(", "))]
     Unknown(String),
     /// The arguments do not have the oracle's form.
     #[error("oracle `{oracle}` needs {needs}")]
@@ -169,43 +170,62 @@ pub enum OracleError {
     },
 }
 
-/// Returns the version of an oracle's values and bounds. It is raised when one of them changes,
-/// because earlier results were judged by other bounds.
-#[must_use]
-pub fn version(oracle: &str) -> u32 {
-    match oracle {
-        // 2: the loss of small weights in float16.
-        "attention" | "attention_f8" => 2,
-        _ => 1,
+/// A row of [`BUILT_IN`].
+struct BuiltIn {
+    name: &'static str,
+    /// Version of the values and bounds. It is raised when one of them changes, because earlier
+    /// results were judged by other bounds.
+    version: u32,
+    build: fn(&Problem) -> Result<Arc<dyn Oracle>, OracleError>,
+}
+
+const fn built_in(
+    name: &'static str,
+    version: u32,
+    build: fn(&Problem) -> Result<Arc<dyn Oracle>, OracleError>,
+) -> BuiltIn {
+    BuiltIn {
+        name,
+        version,
+        build,
     }
 }
 
-/// Names of the built-in oracles.
-pub const NAMES: [&str; 7] = [
-    "gemm",
-    "attention",
-    "attention_f8",
-    "softmax",
-    "layernorm",
-    "reduce_sum",
-    "conv2d",
+/// The built-in oracles.
+const BUILT_IN: [BuiltIn; 7] = [
+    built_in("gemm", 1, |it| Ok(Arc::new(gemm::Gemm::new(it)?))),
+    // 2: the loss of small weights in float16.
+    built_in("attention", 2, |it| Ok(Arc::new(Attention::new(it)?))),
+    built_in("attention_f8", 2, |it| Ok(Arc::new(Attention::scaled(it)?))),
+    built_in("softmax", 1, |it| Ok(Arc::new(row::Row::softmax(it)?))),
+    built_in("layernorm", 1, |it| Ok(Arc::new(row::Row::layernorm(it)?))),
+    built_in("reduce_sum", 1, |it| {
+        Ok(Arc::new(row::Row::reduce_sum(it)?))
+    }),
+    built_in("conv2d", 1, |it| Ok(Arc::new(conv2d::Conv2d::new(it)?))),
 ];
+
+/// Returns the names of the built-in oracles.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|it| it.name)
+}
+
+/// Returns the version of an oracle's values and bounds.
+#[must_use]
+pub fn version(oracle: &str) -> u32 {
+    let known = BUILT_IN.iter().find(|it| it.name == oracle);
+    known.map_or(1, |it| it.version)
+}
 
 /// Builds the oracle of that name for a problem.
 ///
 /// # Errors
 /// An unknown name, or arguments whose number or shapes do not fit the operation.
 pub fn build(name: &str, problem: &Problem) -> Result<Arc<dyn Oracle>, OracleError> {
-    Ok(match name {
-        "gemm" => Arc::new(gemm::Gemm::new(problem)?),
-        "attention" => Arc::new(attention::Attention::new(problem)?),
-        "attention_f8" => Arc::new(attention::Attention::scaled(problem)?),
-        "softmax" => Arc::new(row::Row::softmax(problem)?),
-        "layernorm" => Arc::new(row::Row::layernorm(problem)?),
-        "reduce_sum" => Arc::new(row::Row::reduce_sum(problem)?),
-        "conv2d" => Arc::new(conv2d::Conv2d::new(problem)?),
-        other => return Err(OracleError::Unknown(other.to_owned())),
-    })
+    match BUILT_IN.iter().find(|it| it.name == name) {
+        Some(known) => (known.build)(problem),
+        None => Err(OracleError::Unknown(name.to_owned())),
+    }
 }
 
 /// Returns the number of elements in whole rows that are judged together by their norm: enough for
