@@ -27,6 +27,7 @@ pub mod provenance;
 pub mod record;
 pub mod recorded;
 mod repository;
+pub mod settings;
 pub mod statistics;
 pub mod target;
 pub mod units;

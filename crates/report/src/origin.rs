@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use tuner_core::escape::{line, shell as quoted};
 use tuner_core::record::{DeviceKind, LeaderboardRow, TimingKind, assignments};
+use tuner_core::settings::RunSettings;
 
 /// Lists the winner's changes in its configuration and in the source.
 pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block> {
@@ -116,31 +117,39 @@ fn typed<'i>(input: &'i Input, kernel: &'i str) -> &'i str {
 }
 
 /// Returns the options for limits and objectives.
-fn limits(settings: &serde_json::Value) -> String {
+fn limits(settings: &RunSettings) -> String {
+    // Each field is named, so that a new one is not left out by oversight.
+    let RunSettings {
+        evals,
+        budget_s,
+        until_converged,
+        arch,
+        objective,
+        jobs: _,
+        window: _,
+        prove_budget: _,
+        knowledge: _,
+    } = settings;
     let mut text = String::new();
-    if let Some(evals) = settings["evals"].as_u64() {
+    if let Some(evals) = evals {
         let _ = write!(text, " --evals {evals}");
     }
-    if let Some(seconds) = settings["budget_s"].as_f64() {
+    if let Some(seconds) = budget_s {
         let _ = write!(text, " --budget {seconds:.0}s");
     }
-    if let Some(share) = settings["until_converged"].as_f64() {
+    if let Some(share) = until_converged {
         let _ = write!(text, " --until-converged={share}");
     }
-    if let Some(arch) = settings["arch"].as_str() {
+    if let Some(arch) = arch {
         let _ = write!(text, " --arch {}", quoted(arch));
     }
-    if let Some(objectives) = settings["objective"].as_str() {
+    if let Some(objectives) = objective {
         let _ = write!(text, " --objective {}", quoted(objectives));
     }
     text
 }
 
 /// Returns the commands that reproduce the winner.
-#[expect(
-    clippy::indexing_slicing,
-    reason = "indexing JSON gives null where a key is missing"
-)]
 pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow) -> Vec<Block> {
     let Some(line) = subject
         .runs
@@ -164,7 +173,8 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
     let problem: String = problems
         .map(|name| format!(" --problem {}", quoted(name)))
         .collect();
-    let limits = limits(&run.settings);
+    let settings = RunSettings::from_stored(&run.settings);
+    let limits = limits(&settings);
     if run.selector == "import" {
         let _ = writeln!(script, "tuner import FILE --db {}", quoted(&input.database));
     } else {
@@ -191,7 +201,7 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
         );
     }
     let mut blocks = vec![Block::Code("sh", script)];
-    if run.settings["evals"].is_null() || subject.board.timing == TimingKind::Measured {
+    if settings.evals.is_none() || subject.board.timing == TimingKind::Measured {
         blocks.push(Block::text(
             "A run that is limited by time or measures on a real GPU visits other candidates each time; the configuration and its check are the same.",
         ));

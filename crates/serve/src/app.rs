@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tuner_core::panics::lock;
 use tuner_core::record::DeviceKind;
+use tuner_core::settings::RunSettings;
 use tuner_engine::threads::run_blocking;
 use tuner_store::{RunFilter, RunId, RunRow, Store, StoreError};
 
@@ -216,7 +217,7 @@ pub async fn stored_runs(store: &Store, limit: u32) -> Result<Vec<RunView>, Stor
 /// Converts a stored run to its view in a list.
 #[must_use]
 pub(super) fn run_view(row: RunRow) -> RunView {
-    let settings: serde_json::Value = row
+    let settings: RunSettings = row
         .settings
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or_default();
@@ -235,11 +236,8 @@ pub(super) fn run_view(row: RunRow) -> RunView {
         device: row.device.unwrap_or(row.selector),
         strategy: row.strategy,
         seed: row.seed.or(asked_seed),
-        evals_limit: settings
-            .get("evals")
-            .and_then(serde_json::Value::as_u64)
-            .or(asked_evals),
-        budget_s: settings.get("budget_s").and_then(serde_json::Value::as_f64),
+        evals_limit: settings.evals.or(asked_evals),
+        budget_s: settings.budget_s,
         request,
         submitted_at: row.submitted_at,
         started_at: row.started_at,

@@ -52,6 +52,7 @@ use tokio::sync::watch;
 use tuner_core::activity::Owner;
 use tuner_core::baseline_record::Moment;
 use tuner_core::objective::Objectives;
+use tuner_core::settings::RunSettings;
 use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_judge::timing::paired::PairedResult;
 use tuner_search as evolve;
@@ -185,26 +186,32 @@ impl Prepared {
                 stored.id, stored.strategy
             )));
         }
-        let stored_arch = stored.settings["arch"].as_str();
+        let settings = RunSettings::from_stored(&stored.settings);
         // The stored times are of code for that target, and the search would mix both.
-        if self.arch.as_deref() != stored_arch {
+        if self.arch != settings.arch {
             return Err(usage(format!(
                 "run {} had {}; resume with that, or start a new run without --resume",
                 stored.id,
-                stored_arch.map_or("no --arch".to_owned(), |arch| format!("--arch {arch}"))
+                settings
+                    .arch
+                    .map_or("no --arch".to_owned(), |arch| format!("--arch {arch}"))
             )));
         }
         self.plan.start.strategy.clone_from(&stored.strategy);
         if !self.limited {
-            self.plan.limits.evals = stored.settings["evals"].as_u64();
-            self.plan.limits.budget = stored.settings["budget_s"]
-                .as_f64()
-                .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-            self.plan.limits.converged = stored.settings["until_converged"].as_f64();
+            self.plan.limits = Limits {
+                evals: settings.evals,
+                budget: settings
+                    .budget_s
+                    .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+                converged: settings.until_converged,
+            };
             self.limited = self.plan.limits != Limits::default();
         }
-        let stored_objective = stored.settings["objective"].as_str();
-        let objectives = stored_objective.and_then(|text| text.parse().ok());
+        let stored_objective = settings.objective;
+        let objectives = stored_objective
+            .as_deref()
+            .and_then(|text| text.parse().ok());
         if self.plan.objectives.is_some() && self.plan.objectives != objectives {
             return Err(usage(format!(
                 "run {} had {}; resume with that, or start a new run without --resume",
@@ -220,7 +227,7 @@ impl Prepared {
                 evaluator.measure_energy(objectives.is_some_and(Objectives::measures_energy));
             }
             Device::Virtual(evaluator) if !self.prove_budget_given => {
-                if let Some(limit) = stored.settings["prove_budget"].as_u64() {
+                if let Some(limit) = settings.prove_budget {
                     evaluator.set_proof_limit(limit);
                 }
             }

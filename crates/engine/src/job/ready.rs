@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tuner_core::objective::Objectives;
 use tuner_core::record::DeviceKind;
+use tuner_core::settings::RunSettings;
 use tuner_search::{Knowledge, StrategyName};
 use tuner_store::Store;
 
@@ -177,28 +178,26 @@ impl Prepared {
             ));
             self.plan.limits.budget = Some(DEFAULT_BUDGET);
         }
-        self.plan.start.settings = serde_json::json!({
-            "evals": self.plan.limits.evals,
-            "budget_s": self.plan.limits.budget.map(|budget| budget.as_secs_f64()),
-            "jobs": self.jobs,
-            "window": crate::WINDOW,
-        });
-        if let Device::Virtual(evaluator) = &self.device {
-            let limit = evaluator.proof_limit().unwrap_or(0);
-            self.plan.start.settings["prove_budget"] = serde_json::json!(limit);
-        }
-        if let Some(arch) = &self.arch {
-            self.plan.start.settings["arch"] = serde_json::json!(arch);
-        }
-        if let Some(objectives) = self.plan.objectives {
-            self.plan.start.settings["objective"] = serde_json::json!(objectives.to_string());
-        }
-        if let Some(share) = self.plan.limits.converged {
-            self.plan.start.settings["until_converged"] = serde_json::json!(share);
-        }
-        if let Some(noted) = &self.knowledge_record {
-            self.plan.start.settings["knowledge"] = serde_json::json!(noted);
-        }
+        let proof_limit = match &self.device {
+            Device::Virtual(evaluator) => Some(evaluator.proof_limit().unwrap_or(0)),
+            Device::Cuda(_) | Device::Replay(_) | Device::Fleet(..) => None,
+        };
+        let objectives = self.plan.objectives;
+        let settings = RunSettings {
+            evals: self.plan.limits.evals,
+            budget_s: self.plan.limits.budget.map(|budget| budget.as_secs_f64()),
+            jobs: self.jobs.map(|jobs| jobs.get().into()),
+            window: Some(crate::WINDOW as u64),
+            prove_budget: proof_limit,
+            arch: self.arch.clone(),
+            objective: objectives.map(|objectives| objectives.to_string()),
+            until_converged: self.plan.limits.converged,
+            knowledge: self
+                .knowledge_record
+                .as_ref()
+                .map(|noted| serde_json::json!(noted)),
+        };
+        self.plan.start.settings = serde_json::json!(settings);
     }
 
     /// Checks before the run begins whether its results can be compared with the references, and

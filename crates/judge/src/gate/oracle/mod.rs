@@ -192,7 +192,7 @@ const fn built_in(
 }
 
 /// The built-in oracles.
-const BUILT_IN: [BuiltIn; 7] = [
+static BUILT_IN: [BuiltIn; 7] = [
     built_in("gemm", 1, |it| Ok(Arc::new(gemm::Gemm::new(it)?))),
     // 2: the loss of small weights in float16.
     built_in("attention", 2, |it| Ok(Arc::new(Attention::new(it)?))),
