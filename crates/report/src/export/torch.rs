@@ -249,7 +249,7 @@ fn check_argument(argument: &Argument, known: &[&str]) -> Result<(), LauncherErr
         {
             unsupported("its shape depends on the configuration".to_owned())
         }
-        _ => Ok(()),
+        Role::Input | Role::Inout | Role::Output | Role::Scratch => Ok(()),
     }
 }
 
