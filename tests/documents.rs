@@ -334,3 +334,16 @@ fn every_verdict_type_role_and_strategy_is_where_users_look_for_it() {
         }
     }
 }
+
+#[test]
+fn every_export_is_on_the_page_of_results() {
+    let output = tuner(root()).args(["export", "k", "--to", "?"]).output();
+    let error = String::from_utf8(output.unwrap().stderr).unwrap();
+    let (_, list) = error.split_once("[possible values: ").expect(&error);
+    let formats: Vec<&str> = list.split(']').next().unwrap().split(", ").collect();
+    assert!(formats.len() > 5, "{error}");
+    let page = std::fs::read_to_string(root().join("docs/results.md")).unwrap();
+    for format in formats {
+        assert!(page.contains(format), "{format} in results.md");
+    }
+}
