@@ -52,18 +52,6 @@ impl Population {
         &self.members
     }
 
-    /// Returns the member of a change.
-    #[must_use]
-    pub fn member_of(&self, change: Option<i64>) -> Option<&Member> {
-        self.members.iter().find(|member| member.change == change)
-    }
-
-    /// Reports whether a member has this machine code.
-    #[must_use]
-    pub fn has_code(&self, code: &str) -> bool {
-        self.members.iter().any(|member| member.code == code)
-    }
-
     /// Returns the geometric mean of the shipped template's time over the member's.
     #[must_use]
     pub fn gain(&self, member: &Member) -> f64 {
@@ -226,13 +214,7 @@ mod tests {
             code: "Some(2)".to_owned(),
             ..member(Some(4), Some(1), 80.0, 30.0)
         });
-        assert_eq!(
-            distance(
-                all.member_of(Some(2)).unwrap(),
-                all.member_of(Some(4)).unwrap()
-            ),
-            0.0
-        );
-        assert!(all.has_code("Some(2)") && !all.has_code("x"));
+        let of_change = |change| all.members().iter().find(|it| it.change == Some(change));
+        assert_eq!(distance(of_change(2).unwrap(), of_change(4).unwrap()), 0.0);
     }
 }

@@ -1,4 +1,4 @@
-//! Ranges of buffers for a host program: copies, fills and queries that carry which bytes were never
+//! Ranges of buffers for a host program: copies and fills that carry which bytes were never
 //! written, and that return an error where a range is outside.
 
 use std::ops::Range;
@@ -22,36 +22,6 @@ impl GlobalMemory {
                 size,
             }),
         }
-    }
-
-    /// Copies `data` to `offset` and marks it written.
-    ///
-    /// # Errors
-    /// The range is outside the buffer.
-    pub fn write_range(
-        &mut self,
-        buffer: BufferId,
-        offset: u64,
-        data: &[u8],
-    ) -> Result<(), MemoryError> {
-        self.range(buffer, offset, data.len() as u64)?;
-        self.write(buffer, offset, data);
-        Ok(())
-    }
-
-    /// Copies the bytes from `offset` on, as many as fit in `into`.
-    ///
-    /// # Errors
-    /// The range is outside the buffer.
-    pub fn read_range(
-        &self,
-        buffer: BufferId,
-        offset: u64,
-        into: &mut [u8],
-    ) -> Result<(), MemoryError> {
-        self.range(buffer, offset, into.len() as u64)?;
-        self.read_at(buffer, offset, into);
-        Ok(())
     }
 
     /// Fills a range with repeats of `pattern` (the last one cut) and marks it written. An empty
@@ -116,15 +86,5 @@ impl GlobalMemory {
             Some(bits) => self.allocations[to.0].init.set_bits(target, &bits),
         }
         Ok(())
-    }
-
-    /// Reports whether every byte of a range was written.
-    ///
-    /// # Errors
-    /// The range is outside the buffer.
-    pub fn is_written(&self, buffer: BufferId, range: Range<u64>) -> Result<bool, MemoryError> {
-        let bytes = range.end.saturating_sub(range.start);
-        let range = self.range(buffer, range.start, bytes)?;
-        Ok(self.allocations[buffer.0].init.has(range))
     }
 }
