@@ -10,7 +10,8 @@ use crate::protocol::{ALL_STREAMS, Message, Op};
 use crate::state::{OwnStream, lock, state, thread_state};
 use crate::values;
 
-fn request(op: Op, fields: &[u64]) -> Result<crate::connection::Reply, Code> {
+/// Sends numbers alone.
+pub(crate) fn request(op: Op, fields: &[u64]) -> Result<crate::connection::Reply, Code> {
     let mut head = Message::new();
     for field in fields {
         head.put_u64(*field);

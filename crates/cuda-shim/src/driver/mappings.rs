@@ -3,7 +3,8 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{initialized, store};
-use crate::connection::{Reply, call};
+use crate::client::request;
+use crate::connection::call;
 use crate::errors::{self, Code};
 use crate::memory::address_of;
 use crate::pools::{Location, ON_DEVICE, PINNED, Permission};
@@ -36,14 +37,6 @@ unsafe fn check(properties: *const Properties) -> Result<(), Code> {
         (PINNED, _) => Err(errors::NOT_SUPPORTED),
         _ => Err(errors::INVALID_VALUE),
     }
-}
-
-fn request(op: Op, fields: &[u64]) -> Result<Reply, Code> {
-    let mut head = Message::new();
-    for field in fields {
-        head.put_u64(*field);
-    }
-    call(op, &head)
 }
 
 /// Stores the number that a request returns.

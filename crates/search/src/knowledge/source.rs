@@ -6,7 +6,7 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
 use surrogate::Mean;
-use tuner_core::value::Value;
+use tuner_core::record::value_of;
 use tuner_space::{Config, Space};
 
 /// Number of draws that determine a source's centre and spread.
@@ -210,11 +210,6 @@ struct Columns {
     fixed: Vec<usize>,
 }
 
-fn value<'a>(row: &'a [(String, Value)], name: &str) -> Option<&'a Value> {
-    let found = row.iter().find(|(other, _)| other == name);
-    found.map(|(_, value)| value)
-}
-
 impl Columns {
     fn new(space: &Space, from: &Experience) -> Option<Self> {
         let (mut shared, mut fixed) = (Vec::new(), Vec::new());
@@ -222,7 +217,7 @@ impl Columns {
             let mut values = from
                 .rows
                 .iter()
-                .filter_map(|(row, _)| value(row, &parameter.name));
+                .filter_map(|(row, _)| value_of(row, &parameter.name));
             if let [only] = &*parameter.values {
                 if values.any(|value| value == only) {
                     fixed.push(at);
@@ -250,8 +245,8 @@ impl Columns {
         let Some(slowest) = slowest else { return rows };
         let mut merged: HashMap<Vec<u64>, usize> = HashMap::new();
         for (row, time) in &from.rows {
-            let value_of = |at: &usize| value(row, &parameters[*at].name);
-            let constant = |at: &usize| value_of(at) == Some(&parameters[*at].values[0]);
+            let value_at = |at: &usize| value_of(row, &parameters[*at].name);
+            let constant = |at: &usize| value_at(at) == Some(&parameters[*at].values[0]);
             if !self.fixed.iter().all(constant) {
                 continue;
             }
@@ -260,14 +255,14 @@ impl Columns {
             let choices = self
                 .shared
                 .iter()
-                .map(|at| parameters[*at].index_of(value_of(at)?));
+                .map(|at| parameters[*at].index_of(value_at(at)?));
             if let Some(key) = choices.collect::<Option<Box<[u32]>>>() {
                 let known = rows.exact.entry(key).or_insert(f64::INFINITY);
                 // Of rows that differ only in parameters unknown to this space, the best counts.
                 *known = known.min(log);
             }
             let position = |at: &usize| {
-                let value = value(row, &parameters[encoder.parameter_of(*at)].name)?;
+                let value = value_of(row, &parameters[encoder.parameter_of(*at)].name)?;
                 encoder.position_of(space, *at, value)
             };
             let Some(point) = coordinates

@@ -41,7 +41,8 @@ fn window(i: &Instruction) -> Window {
     }
 }
 
-fn addresses(i: &Instruction) -> Vec<&Address> {
+/// Returns the operands that are addresses.
+pub(super) fn addresses(i: &Instruction) -> Vec<&Address> {
     let all = i.operands.iter().filter_map(|operand| match operand {
         Operand::Address(address) => Some(address),
         _ => None,

@@ -2,6 +2,7 @@
 
 use sass::{Address, Instruction, Operand, Register};
 
+use super::memory::addresses;
 use crate::op::Op;
 use crate::registers::{Dest, Origin, Pred, Source};
 use crate::tensor_core::{TensorCoreOp, TensorPlace, TensorProduct, TensorSource, TensorTransfer};
@@ -32,14 +33,6 @@ pub(super) fn lower(i: &Instruction) -> Option<Op> {
 
 fn source(operand: &Operand) -> Option<Origin> {
     Some(Source::from_operand(operand)?.from)
-}
-
-fn addresses(i: &Instruction) -> Vec<&Address> {
-    let all = i.operands.iter().filter_map(|operand| match operand {
-        Operand::Address(address) => Some(address),
-        _ => None,
-    });
-    all.collect()
 }
 
 fn registers(i: &Instruction) -> impl Iterator<Item = &Register> {
