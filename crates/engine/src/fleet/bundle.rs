@@ -3,9 +3,9 @@
 use super::wire::{Bundle, BundleFile};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
-use tuner_core::files;
 use tuner_core::units::ContentHash;
-use tuner_kernel::catalog::Kernel;
+use tuner_core::{files, private};
+use tuner_kernel::catalog::{Kernel, absolute};
 
 /// Contents by their hash.
 pub type PackedFiles = BTreeMap<ContentHash, Vec<u8>>;
@@ -129,14 +129,10 @@ pub fn unpack(bundle: &Bundle, files: &PackedFiles, folder: &Path) -> Result<Pat
     inside(folder, &bundle.space)
 }
 
-/// Writes a file atomically.
+/// Writes a file atomically: workers of one machine may unpack the same file at the same time.
 fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    let parent = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(parent)?;
-    // Workers of one machine may unpack the same file at the same time.
-    let temporary = parent.join(format!(".tmp-{}", std::process::id()));
-    std::fs::write(&temporary, content)?;
-    std::fs::rename(&temporary, path)
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    private::write_file(path, &[content])
 }
 
 /// Returns the path below the folder; refuses paths that leave it.
@@ -147,20 +143,6 @@ fn inside(folder: &Path, path: &str) -> Result<PathBuf, BundleError> {
         return Err(BundleError::Outside(path.to_owned()));
     }
     Ok(folder.join(relative))
-}
-
-/// Returns the path from the root, without `.` and `..`.
-fn absolute(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    for component in full.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => drop(out.pop()),
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 fn common_folder(paths: &[PathBuf]) -> PathBuf {

@@ -195,7 +195,8 @@ pub fn shown(path: &Path) -> String {
 }
 
 /// Returns the path from the root, without `.` and `..`; links are not resolved.
-pub(super) fn absolute(path: &Path) -> PathBuf {
+#[must_use]
+pub fn absolute(path: &Path) -> PathBuf {
     normal(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 

@@ -8,7 +8,7 @@ mod spaces;
 
 pub use confine::check_laid_out;
 use files::{Macros, load_template};
-pub use files::{included, shown};
+pub use files::{absolute, included, shown};
 pub use kernel::Kernel;
 pub use spaces::{Catalog, installed_folder};
 
