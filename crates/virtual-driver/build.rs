@@ -68,7 +68,7 @@ fn main() -> io::Result<()> {
     let shim = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../cuda-shim");
     println!("cargo::rerun-if-changed={}", shim.join("src").display());
     println!("cargo::rerun-if-changed={}", shim.join("symbols").display());
-    let map = shim.join("../gpu/tensor-map/src/map.rs");
+    let map = shim.join("../gpu/tensor-map/src");
     println!("cargo::rerun-if-changed={}", map.display());
     println!("cargo::rerun-if-changed=build.rs");
     let out = PathBuf::from(variable("OUT_DIR")?);

@@ -24,3 +24,14 @@
 #define WAIT(bar, parity)                                                                                      \
     asm volatile("{\n .reg .pred p;\nL: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], " #parity            \
                  ";\n @!p bra L;\n}" ::"r"(ADDRESS(&bar)) : "memory")
+
+// Changes of a tensor map in shared memory (128 bytes) or in global memory, and their fences.
+#define MAP_ADDRESS(map, to) \
+    asm volatile("tensormap.replace.tile.global_address.b1024.b64 [%0], %1;" ::"l"(map), "l"(to) : "memory")
+#define MAP_ROWS(map, rows) \
+    asm volatile("tensormap.replace.tile.global_dim.b1024.b32 [%0], 1, %1;" ::"l"(map), "r"(rows) : "memory")
+#define MAP_COPY(to, from)                                                                                            \
+    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], " \
+                 "128;" ::"l"(to), "r"(ADDRESS(from)) : "memory")
+#define MAP_RELEASE() asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory")
+#define MAP_ACQUIRE(map) asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory")

@@ -195,6 +195,7 @@ fn mapped(x: &[f64], name: &str) -> Result<Vec<f64>, String> {
                 .0
         },
         "two_minus_x" => |v| 2.0 - v,
+        "below_160" => |v| if v < 160.0 { v } else { 0.0 },
         "collatz" => |v| f64::from(collatz(v as u32 + 1)),
         "switch_table" => |v| f64::from(switch_table(v as i32)),
         _ => return Err(format!("no function is called `{name}`")),

@@ -167,7 +167,7 @@ driver! {
     fn cuTensorMapReplaceAddress(map: *mut c_void, address: *mut c_void) {
         // SAFETY: the map is the program's.
         let bytes = unsafe { list(map.cast::<u8>().cast_const(), TENSOR_MAP_BYTES)? };
-        let mut old = TensorMap::decode(&bytes).ok_or(errors::INVALID_VALUE)?;
+        let mut old = TensorMap::decode(&bytes).map_err(|_| errors::INVALID_VALUE)?;
         old.address = address_of(address);
         // SAFETY: the map is the program's.
         unsafe { write(map, &old) }

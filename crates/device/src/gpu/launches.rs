@@ -37,8 +37,7 @@ fn address(pointers: &[Option<DevicePointer>], argument: usize) -> Option<u64> {
 
 /// Returns a tensor map of a plan in the driver's encoding.
 fn tensor_map(gpu: &mut Gpu, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Judgement> {
-    let map =
-        TensorMap::decode(bytes).ok_or_else(|| refused(format!("`{name}` is no tensor map")))?;
+    let map = TensorMap::decode(bytes).map_err(|why| refused(format!("`{name}`: {why}")))?;
     let encoded = gpu.call(|driver, _| driver.tensor_map(&map))?;
     Ok(encoded.to_vec())
 }

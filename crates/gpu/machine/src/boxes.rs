@@ -100,7 +100,7 @@ impl Memory<'_> {
             };
             bytes.extend(word.to_le_bytes());
         }
-        TensorMap::decode(&bytes).ok_or_else(|| format!("no tensor map at {at:#x}"))
+        TensorMap::decode(&bytes).map_err(|why| format!("a tensor map at {at:#x}: {why}"))
     }
 
     fn load_chunk(&mut self, place: &TensorBox<'_>, chunk: &Chunk) -> Result<(), String> {

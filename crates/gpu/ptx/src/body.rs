@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::ast::{Body, Instruction, Location, Operand, Reg, Type, Variable};
 use super::lexer::Token;
 use super::parser::{Parser, describe};
+use super::tensor_maps::split_tensor_maps;
 use super::vector_atomics::split_vector_atomics;
 use super::wide::split_wide;
 use super::{PtxError, PtxErrorKind};
@@ -58,6 +59,7 @@ impl<'a> Parser<'a> {
         let mut body = parser.body;
         split_wide(&mut body);
         split_vector_atomics(&mut body);
+        split_tensor_maps(&mut body);
         Ok(body)
     }
 

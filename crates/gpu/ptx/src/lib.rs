@@ -8,6 +8,7 @@ pub mod lexer;
 mod parser;
 mod body;
 pub mod reserved;
+mod tensor_maps;
 pub mod vector_atomics;
 mod wide;
 pub mod contract;

@@ -27,7 +27,7 @@ pub(super) fn split_wide(body: &mut Body<'_>) {
 /// Replaces each instruction of a function by others.
 pub(super) fn replace_each<'a>(
     body: &mut Body<'a>,
-    replaced: impl Fn(Instruction<'a>) -> Vec<Instruction<'a>>,
+    mut replaced: impl FnMut(Instruction<'a>) -> Vec<Instruction<'a>>,
 ) {
     let mut firsts = Vec::with_capacity(body.instructions.len() + 1);
     let mut code = Vec::with_capacity(body.instructions.len());

@@ -33,6 +33,8 @@ pub(crate) fn read(reader: &mut Reader, name: &str) -> Option<Operand> {
         "sectors32" => sectors(reader, 32, 17)?,
         "sectors64" => sectors(reader, 64, 19)?,
         "atomg" if reader.sm < 80 => atomic_old(reader),
+        // The assembler's own code for `tensormap.cp_fenceproxy` has no descriptor.
+        "atomg" if !reader.bit(91) => base(reader, 24),
         "atomg" if reader.sm < 100 => {
             // Read only to count as known: the text is the same with either value.
             reader.get(70, 1);

@@ -2,9 +2,14 @@
 //!
 //! This file stands alone: the client side of the virtual CUDA device includes it as a module.
 //!
-//! The driver's encoding is secret; this one holds the arguments of `cuTensorMapEncodeTiled` and
-//! `cuTensorMapEncodeIm2col` as they are.
+//! The driver's encoding is secret, but for the fields of `tensormap.replace`, which ptxas changes by ordinary
+//! code. This one has them at the same places; the others are behind them.
 //! The limits are those of its documentation (CUDA driver interface, tensor map object management).
+
+#[path = "fields.rs"]
+mod fields;
+
+pub use fields::Field;
 
 use std::fmt;
 
@@ -20,10 +25,27 @@ const MAX_PIXELS: u32 = 1024;
 /// Bounds of the coordinates of a corner with one, two and three spatial dimensions.
 const CORNER_LIMITS: [i32; 3] = [1 << 15, 1 << 7, 1 << 4];
 
-const MAGIC: &[u8; 4] = b"TMAP";
-
 /// Offset of the tensor's address in an encoded map, bytes.
-pub const ADDRESS_OFFSET: u64 = 10;
+pub const ADDRESS_OFFSET: u64 = 0;
+
+/// Words of an encoded map.
+struct Words([u32; TENSOR_MAP_BYTES / 4]);
+
+impl Words {
+    fn get(&self, field: Field) -> u32 {
+        let word = self.0.get(field.offset as usize / 4).copied();
+        (word.unwrap_or_default() & field.mask()) >> field.low
+    }
+
+    fn put(&mut self, field: Field, value: u32) {
+        if let Some(word) = self.0.get_mut(field.offset as usize / 4) {
+            *word = *word & !field.mask() | value << field.low & field.mask();
+        }
+    }
+}
+
+/// Content of a word that marks an encoded map.
+const MAGIC: u32 = u32::from_le_bytes(*b"TMAP");
 
 /// Type of a tensor's elements, with the number of `CUtensorMapDataType`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +98,18 @@ impl TensorElement {
             Self::U16 | Self::F16 | Self::Bf16 => 2,
             Self::U64 | Self::S64 | Self::F64 => 8,
             _ => 4,
+        }
+    }
+
+    /// Returns the number of `tensormap.replace`, and whether the elements are rounded to `tf32`.
+    fn code(self) -> (u32, bool) {
+        match self {
+            Self::Tf32 => (7, true),
+            Self::Tf32Ftz => (8, true),
+            Self::F32Ftz => (8, false),
+            Self::F64 => (9, false),
+            Self::Bf16 => (10, false),
+            other => (other as u32, false),
         }
     }
 
@@ -284,194 +318,131 @@ impl TensorMap {
     /// Returns the map's bytes.
     #[must_use]
     pub fn encode(&self) -> [u8; TENSOR_MAP_BYTES] {
-        let mut bytes = Vec::with_capacity(TENSOR_MAP_BYTES);
-        bytes.extend(MAGIC);
-        let rank = self.sizes.len() as u8;
-        bytes.extend([rank, self.element as u8, u8::from(self.fills_nan)]);
-        bytes.extend([self.interleave, self.swizzle, self.promotion].map(|number| number as u8));
-        bytes.extend(self.address.to_le_bytes());
-        for size in &self.sizes {
-            // 2^32 elements are possible, none are not.
-            bytes.extend((size.wrapping_sub(1) as u32).to_le_bytes());
+        let mut words = Words([0; TENSOR_MAP_BYTES / 4]);
+        let mut put = |field: Field, value: u64| words.put(field, value as u32);
+        put(Field::ADDRESS, self.address);
+        put(Field::ADDRESS_HIGH, self.address >> 32);
+        put(Field::RANK, (self.sizes.len() as u64).wrapping_sub(1));
+        let (code, rounded) = self.element.code();
+        put(Field::ELEMENT, code.into());
+        put(Field::ROUNDED, rounded.into());
+        put(Field::INTERLEAVE, self.interleave.into());
+        put(Field::SWIZZLE, self.swizzle.min(3).into());
+        put(Field::ATOMS, self.swizzle.saturating_sub(3).into());
+        put(Field::FILL, self.fills_nan.into());
+        for (index, stride) in (0..).zip(&self.strides) {
+            put(Field::stride(index), stride >> 4);
+            put(Field::stride_high(index), stride >> 36);
         }
-        for stride in &self.strides {
-            bytes.extend(stride.to_le_bytes());
+        // 2^32 elements are possible, none are not.
+        for (dimension, size) in (0..).zip(&self.sizes) {
+            put(Field::size(dimension), size.wrapping_sub(1));
         }
-        // An im2col map has fewer extents than dimensions.
-        let sizes = self.boxes.iter().chain(std::iter::repeat(&0));
-        for (size, step) in sizes.zip(&self.steps) {
-            bytes.extend((*size as u16).to_le_bytes());
-            bytes.push(*step as u8);
+        for (dimension, step) in (0..).zip(&self.steps) {
+            put(Field::step(dimension), u64::from(step.wrapping_sub(1)));
         }
-        bytes.push(u8::from(self.pixels.is_some()));
-        for corners in self.pixels.iter().flat_map(|p| [&p.lower, &p.upper]) {
-            bytes.extend(corners.iter().flat_map(|at| (*at as i16).to_le_bytes()));
+        let extents = match self.pixels {
+            // The pixels of a column may be more than the extent of a box.
+            Some(_) => self.boxes.get(..1).unwrap_or_default(),
+            None => &self.boxes,
+        };
+        for (dimension, extent) in (0..).zip(extents) {
+            put(Field::extent(dimension), u64::from(extent.wrapping_sub(1)));
         }
-        let mut out = [0; TENSOR_MAP_BYTES];
-        // Five dimensions take 85 bytes, so that nothing is cut off.
-        for (to, from) in out.iter_mut().zip(bytes) {
-            *to = from;
+        put(Field::MAGIC, MAGIC.into());
+        put(Field::PROMOTION, self.promotion.into());
+        if let Some(pixels) = &self.pixels {
+            put(Field::COLUMN, 1);
+            put(
+                Field::PIXELS,
+                self.boxes.get(1).copied().unwrap_or_default().into(),
+            );
+            for (upper, corner) in [(false, &pixels.lower), (true, &pixels.upper)] {
+                for (dimension, at) in (0..).zip(corner) {
+                    put(Field::corner(upper, dimension), *at as u64);
+                }
+            }
         }
-        out
+        let mut bytes = [0; TENSOR_MAP_BYTES];
+        for (to, word) in bytes.chunks_exact_mut(4).zip(words.0) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
     }
 
-    /// Returns the map of these bytes; `None` if [`encode`](Self::encode) did not make them from a map that keeps
-    /// the driver's limits.
-    #[must_use]
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut rest = bytes.strip_prefix(MAGIC)?;
-        let mut take = |count: usize| {
-            let (taken, after) = rest.split_at_checked(count)?;
-            rest = after;
-            let bytes = taken.iter().rev();
-            Some(bytes.fold(0, |value: u64, byte| value << 8 | u64::from(*byte)))
-        };
-        let rank = take(1)? as usize;
-        if rank == 0 || rank > MAX_RANK {
-            return None;
+    /// Returns the map of these bytes.
+    ///
+    /// # Errors
+    /// [`encode`](Self::encode) did not make them, or a limit of the driver that the map breaks: a kernel may
+    /// have replaced fields of it.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TensorMapError> {
+        let fail = |text: &str| Err(TensorMapError(text.to_owned()));
+        let mut words = Words([0; TENSOR_MAP_BYTES / 4]);
+        for (word, bytes) in words.0.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u32::from_le_bytes(*bytes);
         }
-        let element = TensorElement::from_number(take(1)? as u32)?;
-        let fills_nan = take(1)? == 1;
-        let [interleave, swizzle, promotion] = [take(1)?, take(1)?, take(1)?].map(|n| n as u32);
-        let address = take(8)?;
-        let mut map = Self {
+        let get = |field: Field| words.get(field);
+        if bytes.len() < TENSOR_MAP_BYTES || get(Field::MAGIC) != MAGIC {
+            return fail("the bytes are no tensor map");
+        }
+        let code = (get(Field::ELEMENT), get(Field::ROUNDED) == 1);
+        let Some(element) = ELEMENTS.into_iter().find(|it| it.code() == code) else {
+            return fail("an unknown type of elements");
+        };
+        let swizzle = match (get(Field::SWIZZLE), get(Field::ATOMS)) {
+            _ if get(Field::SWIZZLE_96) != 0 => {
+                return fail("a swizzle of 96 bytes, which is not supported");
+            }
+            (mode, 0) => mode,
+            (3, atoms) => 3 + atoms,
+            _ => return fail("swizzles of 16-byte atoms are those of 32 and 64 bytes"),
+        };
+        let rank = get(Field::RANK) + 1;
+        let column = get(Field::COLUMN) == 1;
+        let dimensions = 0..rank.min(MAX_RANK as u32);
+        let spatial = 0..rank.saturating_sub(2).min(CORNER_LIMITS.len() as u32);
+        let corner = |upper: bool| {
+            let at = |dimension| i32::from(get(Field::corner(upper, dimension)) as u16 as i16);
+            spatial.clone().map(at).collect()
+        };
+        let stride = |index: u32| {
+            let [low, high] = [Field::stride(index), Field::stride_high(index)].map(get);
+            u64::from(low) << 4 | u64::from(high) << 36
+        };
+        let map = Self {
             element,
-            address,
-            sizes: Vec::new(),
-            strides: Vec::new(),
-            boxes: Vec::new(),
-            steps: Vec::new(),
-            interleave,
+            address: u64::from(get(Field::ADDRESS)) | u64::from(get(Field::ADDRESS_HIGH)) << 32,
+            sizes: (dimensions.clone())
+                .map(|dimension| u64::from(get(Field::size(dimension))) + 1)
+                .collect(),
+            strides: (0..dimensions.end - 1).map(stride).collect(),
+            boxes: match column {
+                true => vec![get(Field::extent(0)) + 1, get(Field::PIXELS)],
+                false => (dimensions.clone())
+                    .map(|dimension| get(Field::extent(dimension)) + 1)
+                    .collect(),
+            },
+            steps: dimensions
+                .map(|dimension| get(Field::step(dimension)) + 1)
+                .collect(),
+            interleave: get(Field::INTERLEAVE),
             swizzle,
-            promotion,
-            fills_nan,
-            pixels: None,
+            promotion: get(Field::PROMOTION),
+            fills_nan: get(Field::FILL) == 1,
+            pixels: column.then(|| PixelBox {
+                lower: corner(false),
+                upper: corner(true),
+            }),
         };
-        for _ in 0..rank {
-            map.sizes.push(take(4)? + 1);
+        if rank > MAX_RANK as u32 {
+            return fail(&format!(
+                "a tensor of {rank} dimensions; 1 to {MAX_RANK} are possible"
+            ));
         }
-        for _ in 1..rank {
-            map.strides.push(take(8)?);
-        }
-        for _ in 0..rank {
-            map.boxes.push(take(2)? as u32);
-            map.steps.push(take(1)? as u32);
-        }
-        if take(1)? == 1 {
-            let spatial = rank.checked_sub(2)?;
-            map.boxes.truncate(2);
-            let mut corner = || {
-                (0..spatial)
-                    .map(|_| Some(i32::from(take(2)? as i16)))
-                    .collect()
-            };
-            let (lower, upper): (Option<_>, Option<_>) = (corner(), corner());
-            map.pixels = Some(PixelBox {
-                lower: lower?,
-                upper: upper?,
-            });
-        }
-        // The bytes may be a kernel's or another machine's.
-        map.check().is_ok().then_some(map)
+        map.check().map(|()| map)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn map() -> TensorMap {
-        TensorMap {
-            element: TensorElement::F16,
-            address: 1 << 20,
-            sizes: vec![4096, 1 << 32, 3],
-            strides: vec![8192, 1 << 39],
-            boxes: vec![64, 128, 1],
-            steps: vec![1, 2, 1],
-            interleave: 0,
-            swizzle: 3,
-            promotion: 2,
-            fills_nan: true,
-            pixels: None,
-        }
-    }
-
-    fn columns() -> TensorMap {
-        TensorMap {
-            sizes: vec![64, 9, 14, 64],
-            strides: vec![128, 1152, 16128],
-            boxes: vec![8, 1024],
-            steps: vec![1, 2, 2, 1],
-            pixels: Some(PixelBox {
-                lower: vec![-1, -128],
-                upper: vec![-2, 127],
-            }),
-            ..map()
-        }
-    }
-
-    #[test]
-    fn a_map_is_decoded_as_it_was_encoded() {
-        for map in [map(), columns()] {
-            assert_eq!(TensorMap::decode(&map.encode()), Some(map));
-        }
-        assert_eq!(TensorMap::decode(&[0; TENSOR_MAP_BYTES]), None);
-    }
-
-    #[test]
-    fn every_limit_of_the_driver_is_checked() {
-        type Break = fn(&mut TensorMap);
-        assert_eq!(
-            map().encode()[ADDRESS_OFFSET as usize..][..8],
-            (1u64 << 20).to_le_bytes()
-        );
-        let cases: [(Break, &str); 14] = [
-            (|m| m.address += 8, "multiple of 16"),
-            (|m| m.sizes[0] = 0, "1 to 2^32"),
-            (|m| m.sizes[1] += 1, "1 to 2^32"),
-            (|m| m.strides[0] = 8200, "multiple of 16"),
-            (|m| m.strides[1] = 1 << 40, "below 2^40"),
-            (|m| m.boxes[1] = 257, "1 to 256"),
-            (|m| m.boxes[2] = 0, "1 to 256"),
-            (|m| m.steps[1] = 9, "1 to 8"),
-            (|m| m.boxes[0] = 60, "not a multiple of 16"),
-            (|m| m.boxes[0] = 128, "allows 128"),
-            (|m| m.element = TensorElement::U16, "floating-point"),
-            (|m| m.interleave = 2, "needs a swizzle of 32"),
-            (|m| m.sizes = vec![1; 6], "1 to 5"),
-            (|m| m.boxes.truncate(2), "needs 3 sizes"),
-        ];
-        map().check().unwrap();
-        for (number, (change, wanted)) in cases.into_iter().enumerate() {
-            let mut broken = map();
-            change(&mut broken);
-            let said = broken.check().unwrap_err().to_string();
-            assert!(said.contains(wanted), "{number}: {said}");
-        }
-    }
-
-    #[test]
-    fn every_limit_of_an_im2col_map_is_checked() {
-        type Break = fn(&mut TensorMap);
-        fn pixels(map: &mut TensorMap) -> &mut PixelBox {
-            map.pixels.as_mut().unwrap()
-        }
-        let cases: [(Break, &str); 8] = [
-            (|m| m.boxes[1] = 1025, "1 to 1024"),
-            (|m| m.boxes[0] = 257, "1 to 256"),
-            (|m| m.boxes.push(1), "needs 2 sizes"),
-            (|m| m.sizes.truncate(2), "3 to 5"),
-            (|m| pixels(m).lower[0] = -129, "-128 to 127"),
-            (|m| pixels(m).upper[1] = 128, "-128 to 127"),
-            (|m| pixels(m).upper[0] = -10, "no pixel"),
-            (|m| pixels(m).lower.truncate(1), "2 coordinates"),
-        ];
-        columns().check().unwrap();
-        for (number, (change, wanted)) in cases.into_iter().enumerate() {
-            let mut broken = columns();
-            change(&mut broken);
-            let said = broken.check().unwrap_err().to_string();
-            assert!(said.contains(wanted), "{number}: {said}");
-        }
-    }
-}
+#[path = "tests.rs"]
+mod tests;

@@ -271,12 +271,9 @@ pub(super) fn control(i: &Instruction) -> Option<Op> {
 
 /// Lowers instructions without effect here: memory is in order, and copies complete at once.
 fn nothing(i: &Instruction) -> Option<Op> {
-    match i.opcode {
-        // The proxies see one memory, which is in order.
-        "FENCE" => return i.has("ASYNC").then_some(Op::Nothing),
-        // A prefetch changes no memory; an invalidation means that a tensor map was changed.
-        "UTMACCTL" => return i.has("PF").then_some(Op::Nothing),
-        _ => {}
+    // The proxies see one memory, which is in order.
+    if i.opcode == "FENCE" {
+        return i.has("ASYNC").then_some(Op::Nothing);
     }
     let idle = matches!(
         i.opcode,
@@ -293,6 +290,8 @@ fn nothing(i: &Instruction) -> Option<Op> {
             | "PMTRIG"
             | "CCTLT"
             | "UBLKPF"
+            // A tensor map is read anew for each copy.
+            | "UTMACCTL"
             | "UTMAPF"
             | "ACQBULK"
             | "PREEXIT"

@@ -46,6 +46,7 @@ pub mod watch;
 mod partial;
 mod placement;
 mod proxy;
+mod map_fences;
 mod unchanged;
 mod atomics;
 mod copies;

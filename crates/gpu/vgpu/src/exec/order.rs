@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 
 use super::bulk_stores::BulkGroup;
 use super::cta::Cta;
+use super::map_fences::MapFence;
 use super::proxy::PastFence;
 use super::tensor_core::Issued;
 use super::tensor_memory::Region;
@@ -30,8 +31,8 @@ pub(super) struct Thread {
     pub(super) inits: Vec<u32>,
     /// Its latest proxy fences, oldest first.
     pub(super) proxy_fences: Vec<PastFence>,
-    /// It executed `fence.proxy.tensormap`.
-    pub(super) fenced_maps: bool,
+    /// Its latest `fence.proxy.tensormap`, oldest first.
+    pub(super) map_fences: Vec<MapFence>,
     /// Bulk copies out of shared memory, by group; the last group is open.
     pub(super) bulk: Vec<BulkGroup>,
     /// Stores of its warp to tensor memory that were not waited for, if it is the first thread.
@@ -52,7 +53,7 @@ impl Thread {
         self.bulk.clear();
         self.tensor_stores.clear();
         self.issued.clear();
-        self.fenced_maps = false;
+        self.map_fences.clear();
     }
 }
 

@@ -41,8 +41,12 @@ impl Cta<'_> {
                     self.fence_inits(thread);
                     continue;
                 }
-                ProxyFence::TensorMap => {
-                    self.threads[thread].fenced_maps = true;
+                ProxyFence::MapRelease => {
+                    self.fence_maps(thread, None);
+                    continue;
+                }
+                ProxyFence::MapAcquire(at) => {
+                    self.fence_maps(thread, Some(w.address(&at, lane)));
                     continue;
                 }
             };

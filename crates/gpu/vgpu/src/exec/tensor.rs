@@ -1,7 +1,7 @@
 //! Bulk copies of boxes of a tensor. As other bulk copies they copy at once, and complete at the next poll
 //! of their `mbarrier` or wait for their group.
 
-use super::access::{CheckedLocation, Touch, split};
+use super::access::{CheckedLocation, Touch};
 use super::async_stores::CopyTarget;
 use super::atomics::BulkElement;
 use super::cta::Cta;
@@ -127,47 +127,22 @@ impl Cta<'_> {
     /// Reads the tensor map of a copy.
     fn read_map(&mut self, w: &mut Warp, c: &TensorCopy, lane: usize) -> Option<TensorMap> {
         let at = w.address(&c.map, lane);
-        if let Some(why) = self.map_problem(w.index * 32 + lane, at) {
-            let (place, thread) = (Location::new(Space::Global, at), w.index * 32 + lane);
-            self.hazard(HazardKind::Crashed, thread, place, NONE, || why.to_owned());
-        }
+        self.check_map(w.index * 32 + lane, at);
         let mut bytes = Vec::with_capacity(TENSOR_MAP_BYTES);
         for offset in (0..TENSOR_MAP_BYTES as u64).step_by(4) {
             let place = self.touch(w, c.map.area, at + offset, Touch::read(lane, 4))?;
             bytes.extend((self.get(w, place, 0, 4) as u32).to_le_bytes());
         }
-        let map = TensorMap::decode(&bytes);
-        if map.is_none() {
-            self.halted = Some(Halt(Stop::IllegalOperand, "a copy without a tensor map"));
-            let place = Location::new(Space::Global, at);
-            self.hazard(
-                HazardKind::Crashed,
-                w.index * 32 + lane,
-                place,
-                NONE,
-                || "a copy names 128 bytes that are no tensor map".to_owned(),
-            );
-        }
-        map
-    }
-
-    /// Returns why the tensor map at a generic address cannot be used (PTX ISA, 9.7.9.27).
-    fn map_problem(&self, thread: usize, at: u64) -> Option<&'static str> {
-        match split(at).0 {
-            Area::Local => Some(
-                "a tensor map in local memory: declare the parameter as `const __grid_constant__ \
-                 CUtensorMap`, so that it is not copied",
-            ),
-            Area::Shared => Some("a tensor map in shared memory"),
-            Area::Global if !self.threads[thread].fenced_maps => {
-                let found = self.context.memory.find(at)?;
-                let writes = self.last_writes(found, 32)?;
-                let changed = writes.iter().any(Option::is_some);
-                changed.then_some(
-                    "a tensor map that this launch wrote, without `fence.proxy.tensormap` after it",
-                )
+        match TensorMap::decode(&bytes) {
+            Ok(map) => Some(map),
+            Err(why) => {
+                self.halted = Some(Halt(Stop::IllegalOperand, "a copy without a tensor map"));
+                let (place, thread) = (Location::new(Space::Global, at), w.index * 32 + lane);
+                self.hazard(HazardKind::Crashed, thread, place, NONE, || {
+                    format!("a copy cannot use its tensor map: {why}")
+                });
+                None
             }
-            _ => None,
         }
     }
 

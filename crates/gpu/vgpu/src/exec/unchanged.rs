@@ -63,7 +63,11 @@ impl Cta<'_> {
 
     /// Returns the last writes of this launch to the pieces of a range; `None` where the buffer
     /// holds what the host wrote.
-    fn writes_of_range(&self, at: u64, bytes: u64) -> Option<Vec<[Written; MAX_LOAD_WORDS]>> {
+    pub(super) fn writes_of_range(
+        &self,
+        at: u64,
+        bytes: u64,
+    ) -> Option<Vec<[Written; MAX_LOAD_WORDS]>> {
         let pieces = (0..bytes).step_by(PIECE_BYTES as usize);
         let writes = pieces.map(|offset| {
             let found = self.context.memory.find(at + offset)?;

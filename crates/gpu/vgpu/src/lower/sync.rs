@@ -29,7 +29,7 @@ impl<'a> Lower<'a> {
             }
             "barrier" if m.has("cluster") => self.cluster_barrier(m)?,
             "bar" | "barrier" => self.barrier(i, m)?,
-            "membar" | "fence" => self.fence(m),
+            "membar" | "fence" => self.fence(i, m)?,
             "shfl" => self.shuffle(i, m)?,
             "vote" => self.vote(i, m)?,
             "match" => self.matching(i, m)?,
@@ -56,13 +56,14 @@ impl<'a> Lower<'a> {
         Ok(true)
     }
 
-    fn fence(&mut self, m: &Mods<'_>) {
+    fn fence(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
         let proxy = m.0.iter().any(|word| word.starts_with("proxy"));
         let fence = match () {
             () if m.has("mbarrier_init") => Some(ProxyFence::MbarrierInit),
-            () if m.0.iter().any(|word| word.starts_with("tensormap")) => {
-                Some(ProxyFence::TensorMap)
-            }
+            () if m.has("tensormap::generic") => Some(match i.operands.first() {
+                Some(at) => ProxyFence::MapAcquire(self.address(at, Area::Generic)?),
+                None => ProxyFence::MapRelease,
+            }),
             () if proxy && m.has("async") => Some(ProxyFence::Async {
                 shared: !m.has("global"),
                 global: !m.0.iter().any(|word| word.starts_with("shared")),
@@ -72,13 +73,14 @@ impl<'a> Lower<'a> {
         if proxy || fence.is_some() {
             // Aliases of addresses have no proxy of their own here.
             self.push(fence.map_or(Op::Nop, Op::ProxyFence), Class::Sync);
-            return;
+            return Ok(());
         }
         let op = Op::Fence {
             device_wide: is_device_wide(m),
         };
         self.note_sync(&op);
         self.push(op, Class::Sync);
+        Ok(())
     }
 
     fn member_mask(&mut self, operand: Option<&Operand<'a>>) -> Lowered<u32> {

@@ -176,9 +176,9 @@ fn bytes_that_a_kernel_wrote_are_a_map_within_the_limits_or_none() {
         let whole = if random() % 2 == 0 { map(3) } else { columns() };
         let mut bytes = whole.encode();
         for _ in 0..1 + random() % 3 {
-            bytes[4 + random() % (bytes.len() - 4)] = random() as u8;
+            bytes[random() % 64] = random() as u8;
         }
-        let Some(decoded) = TensorMap::decode(&bytes) else {
+        let Ok(decoded) = TensorMap::decode(&bytes) else {
             continue;
         };
         for mode in [CopyMode::Tile, CopyMode::Im2col(vec![1; 2]), CopyMode::Rows] {

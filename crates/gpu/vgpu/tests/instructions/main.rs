@@ -17,5 +17,6 @@ mod compare;
 mod vectors;
 mod warp;
 mod memory;
+mod tensor_maps;
 mod control;
 mod matrix;

@@ -84,8 +84,10 @@ pub(crate) enum ProxyFence {
     Async { shared: bool, global: bool },
     /// Releases the thread's `mbarrier.init`s by its next arrival at the barrier of the cluster.
     MbarrierInit,
-    /// Between changes of a tensor map and its use.
-    TensorMap,
+    /// Releases the thread's changes of tensor maps.
+    MapRelease,
+    /// Acquires the changes of the tensor map at an address.
+    MapAcquire(Address),
 }
 
 /// `shfl.sync` modes.

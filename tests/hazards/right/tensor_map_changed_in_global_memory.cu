@@ -1,0 +1,34 @@
+// One thread changes a map in global memory and releases it; another acquires it behind a barrier and stores by it.
+//@ arch sm_90a
+//@ launch kernel grid 1 block 64
+//@ arg x f32[2048] input arange
+//@ arg y f32[2048] output
+//@ map mx x 32,64 box 32,8
+//@ arg own f32[64] scratch
+//@ expect y = copy(x)
+#include "../bulk.cuh"
+#include "../warpgroup.cuh"
+extern "C" __global__ void kernel(const float* x, float* y, MAP mx, u64* own) {
+    __shared__ __align__(128) float s[256];
+    __shared__ __align__(128) u64 map[16];
+    CUtensorMap* mine = (CUtensorMap*)own;
+    BARRIER(bar);
+    if (threadIdx.x < 16) own[threadIdx.x] = mx.opaque[threadIdx.x];
+    __syncthreads();
+    for (int group = 0; group < 8; ++group) {
+        if (threadIdx.x == 32) {
+            MAP_ADDRESS(mine, y + 256 * group);
+            MAP_RELEASE();
+        }
+        for (int i = threadIdx.x; i < 256; i += 64) s[i] = x[256 * group + i];
+        FENCE_ASYNC();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            MAP_ACQUIRE(mine);
+            STORE_BOX(s, *mine, 0, 0);
+            STORE_COMMIT();
+            STORE_WAIT();
+        }
+        __syncthreads();
+    }
+}

@@ -1,0 +1,27 @@
+// A map with fewer rows than its box: those behind the last are zero.
+//@ arch sm_90a
+//@ launch kernel grid 1 block 64
+//@ arg x f32[2048] input arange
+//@ arg y f32[2048] output
+//@ map mx x 32,64 box 32,8
+//@ arg own f32[64] scratch
+//@ expect y = mapped(x, below_160)
+#include "../bulk.cuh"
+#include "../warpgroup.cuh"
+extern "C" __global__ void kernel(const float* x, float* y, MAP mx, u64* own) {
+    __shared__ __align__(128) float s[256];
+    __shared__ __align__(128) u64 map[16];
+    CUtensorMap* mine = (CUtensorMap*)own;
+    BARRIER(bar);
+    if (threadIdx.x < 16) own[threadIdx.x] = mx.opaque[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        MAP_ROWS(mine, 5);
+        MAP_RELEASE();
+        MAP_ACQUIRE(mine);
+        EXPECT(bar, 1024);
+        LOAD_BOX(s, *mine, 0, 0, bar);
+    }
+    WAIT(bar, 0);
+    for (int i = threadIdx.x; i < 2048; i += 64) y[i] = i < 256 ? s[i] : 0;
+}

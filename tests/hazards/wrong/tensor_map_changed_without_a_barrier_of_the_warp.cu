@@ -1,0 +1,29 @@
+// A warp copies a tensor map out before the change of one of its threads is ordered before.
+//@ verdict race
+//@ arch sm_90a
+//@ launch kernel grid 1 block 64
+//@ arg x f32[2048] input arange
+//@ arg y f32[2048] output
+//@ map mx x 32,64 box 32,8
+//@ arg own f32[64] scratch
+#include "../bulk.cuh"
+#include "../warpgroup.cuh"
+extern "C" __global__ void kernel(const float* x, float* y, MAP mx, u64* own) {
+    __shared__ __align__(128) float s[256];
+    __shared__ __align__(128) u64 map[16];
+    CUtensorMap* mine = (CUtensorMap*)own;
+    BARRIER(bar);
+    if (threadIdx.x < 16) own[threadIdx.x] = map[threadIdx.x] = mx.opaque[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        if (threadIdx.x == 0) MAP_ADDRESS(map, x + 256); // CONFLICT
+        MAP_COPY(mine, map); // HAZARD
+        if (threadIdx.x == 0) {
+            MAP_ACQUIRE(mine);
+            EXPECT(bar, 1024);
+            LOAD_BOX(s, *mine, 0, 0, bar);
+        }
+    }
+    WAIT(bar, 0);
+    for (int i = threadIdx.x; i < 256; i += 64) y[i] = s[i];
+}
