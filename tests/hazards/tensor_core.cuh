@@ -70,3 +70,31 @@ __device__ __forceinline__ u64 t_descriptor(const void* p, u64 leading = 16, u64
         T_WAIT_LD();                                                                          \
         for (int i = 0; i < 8; ++i) (c)[threadIdx.x * 16 + 8 * half + i] = __uint_as_float(r[i]); \
     }
+
+// Tiles of other numbers of rows, in the same layout.
+#define T_TILE_OF(tile, from, rows)                                                  \
+    TILE(tile, 64 * (rows));                                                         \
+    for (int i = threadIdx.x; threadIdx.x < 128 && i < 8 * (rows); i += 128)         \
+    ((uint4*)tile)[i ^ (i / 8 % 8)] = ((const uint4*)from)[i]
+// One step of a weight-stationary product of halves, with a buffer of B and a mask of its columns.
+#define T_MMA_WS(usage, d, a, b, form, adds, mask)                                                                \
+    asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %4, 0;\n tcgen05.mma.ws.cta_group::1.kind::f16" usage        \
+                 " [%0], %1, %2, %3, p, %5;\n}" ::"r"(d), "l"(a), "l"(b), "r"(form), "r"((int)(adds)), "l"(mask) \
+                 : "memory")
+// All four steps, without a mask.
+#define T_PRODUCT_WS(d, sa, sb, form, mask) \
+    for (int k = 0; k < 4; ++k)             \
+    T_MMA_WS("", d, t_descriptor(sa + 16 * k), t_descriptor(sb + 16 * k), form, k, (u64)(mask))
+// Rows of tensor memory that move by a lane: 32 of them, or those of A behind a product.
+#define T_SHIFT(at) asm volatile("tcgen05.shift.cta_group::1.down [%0];" ::"r"(at) : "memory")
+#define T_MMA_ASHIFT(d, a, b, form, adds)                                                                          \
+    asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %4, 0;\n tcgen05.mma.cta_group::1.kind::f16.ashift"           \
+                 " [%0], [%1], %2, %3, {%5, %5, %5, %5}, p;\n}" ::"r"(d), "r"(a), "l"(b), "r"(form),               \
+                 "r"((int)(adds)), "r"(0) : "memory")
+// A to tensor memory, by 128 threads.
+#define T_STORE_A(at, a)                                                                      \
+    for (int k = 0; k < 4; ++k) {                                                             \
+        u32 r[8];                                                                             \
+        for (int i = 0; i < 8; ++i) r[i] = ((const u32*)a)[threadIdx.x * 32 + 8 * k + i];     \
+        T_STORE(r, (at) + 8 * k);                                                             \
+    }

@@ -60,6 +60,7 @@ fn polling_role(instruction: &Instruction) -> PollingRole {
         "UTMACMDFLUSH",
         "UTCBAR",
         "UTCCP",
+        "UTCSHIFT",
         "UGETNEXTWORKID",
         "LDTM",
         "STTM",

@@ -10,8 +10,8 @@ use super::warp::Warp;
 use std::ops::Range;
 use vgpu::exec::trace::SignalKind;
 use vgpu::tensor_core::{
-    CELLS, COLUMNS, Extent, Fill, Form, LANES, Operand, ProductKind, Scales, Shape, Side, Target,
-    TensorAddress,
+    CELLS, COLUMNS, ColumnMask, Extent, Fill, Form, LANES, Operand, ProductKind, Scales, Shape,
+    Shifted, Side, Target, TensorAddress,
 };
 use vgpu::warpgroup::{Descriptor, Step};
 
@@ -52,6 +52,10 @@ pub(super) struct TensorProduct {
     /// False where the accumulators begin at zero.
     pub(super) adds: Pred,
     pub(super) shift: u32,
+    /// The rows of A move by a lane afterwards.
+    pub(super) shifts: bool,
+    /// Weight-stationary, perhaps with the first uniform register of a mask of columns.
+    pub(super) stationary: Option<Option<u8>>,
 }
 
 /// Operand A of a product, by uniform register.
@@ -95,6 +99,11 @@ pub(super) enum TensorCoreOp {
         pair: bool,
     },
     Product(TensorProduct),
+    /// Moves 32 rows of 32 bytes by a lane.
+    Shift {
+        at: TensorPlace,
+        pair: bool,
+    },
     /// Arrives at a barrier; the second register has the mask of blocks.
     Commit {
         at: u8,
@@ -144,8 +153,11 @@ impl TensorProduct {
             (ProductKind::F16, 2) => ProductKind::Tf32,
             (kind, _) => kind,
         };
-        Form::decode(kind, bits, self.blocks())
-            .map_err(|why| format!("the instruction descriptor {bits:#010x} {why}"))
+        let form = match self.stationary {
+            Some(_) => Form::decode_stationary(kind, bits),
+            None => Form::decode(kind, bits, self.blocks()),
+        };
+        form.map_err(|why| format!("the instruction descriptor {bits:#010x} {why}"))
     }
 }
 
@@ -180,6 +192,12 @@ impl Memory<'_> {
                 pair,
             } => self.fill(w, at.address(w), uniform_wide(w, *descriptor), fill, *pair)?,
             TensorCoreOp::Product(product) => self.tensor_product(w, product)?,
+            TensorCoreOp::Shift { at, pair } => {
+                let at = at.address(w);
+                for rank in ranks(w, *pair) {
+                    self.shift_rows(rank, Shifted { at, lanes: 32 })?;
+                }
+            }
             TensorCoreOp::Commit { at, blocks } => {
                 let at = u64::from(uniform(w, *at));
                 let blocks = blocks.map(|register| uniform(w, register) & 0xffff);
@@ -294,7 +312,7 @@ impl Memory<'_> {
         fill: &Fill,
         pair: bool,
     ) -> Result<(), String> {
-        let from = Descriptor::decode_tensor_core(descriptor)?;
+        let from = Descriptor::decode_tensor_core(descriptor, None)?;
         w.note_tensor_core(0, fill.rows * fill.bytes);
         for rank in ranks(w, pair) {
             let mut steps: Vec<Step> = vec![[0; 8]; fill.rows as usize];
@@ -317,11 +335,11 @@ impl Memory<'_> {
         &self,
         rank: usize,
         descriptor: u64,
-        rows: u32,
+        rows: Range<u32>,
         side: Side,
     ) -> Result<Vec<Step>, String> {
         let bytes = side.transposed.then_some(side.element.bytes());
-        Descriptor::decode_tensor_core(descriptor)?.steps(0..rows, bytes, |at| {
+        Descriptor::decode_tensor_core(descriptor, bytes)?.steps(rows, bytes, 0, |at| {
             self.load_shared(own_shared(rank, at), 16)
         })
     }
@@ -332,9 +350,20 @@ impl Memory<'_> {
         let [side_a, side_b] = form.sides();
         let rows = form.m / blocks;
         // Each block of a pair has a part of B.
+        let mask = match p.stationary.flatten() {
+            Some(mask) => ColumnMask(uniform_wide(w, mask)),
+            None => ColumnMask(0),
+        };
+        let first = mask.shift(&form)?;
         let mut columns = Vec::new();
         for rank in ranks(w, p.pair) {
-            columns.extend(self.matrix(rank, b, form.n / blocks, side_b)?);
+            let all = first..first + form.n / blocks;
+            columns.extend(self.matrix(rank, b, all, side_b)?);
+        }
+        if p.stationary.is_some() {
+            let all = (0..).zip(&mut columns);
+            all.filter(|(column, _)| mask.zeroes(&form, *column))
+                .for_each(|(_, step)| step.fill(0));
         }
         let in_memory = match p.a {
             TensorSource::Descriptor(_) => rows,
@@ -346,7 +375,7 @@ impl Memory<'_> {
         for (number, rank) in ranks(w, p.pair).enumerate() {
             let a = match p.a {
                 TensorSource::Descriptor(a) => {
-                    self.matrix(rank, uniform_wide(w, a), rows, side_a)?
+                    self.matrix(rank, uniform_wide(w, a), 0..rows, side_a)?
                 }
                 TensorSource::Memory(a) => {
                     let at = TensorAddress::decode(uniform(w, a));
@@ -379,7 +408,17 @@ impl Memory<'_> {
             let written = target.rows(&form);
             let words = self.cells(rank, target.extent(&form))?;
             target.write(&form, [&left, &right], &written, words);
+            if let (true, TensorSource::Memory(a)) = (p.shifts, p.a) {
+                let at = TensorAddress::decode(uniform(w, a));
+                self.shift_rows(rank, Shifted { at, lanes: rows })?;
+            }
         }
+        Ok(())
+    }
+
+    /// Moves rows of a block.
+    fn shift_rows(&mut self, rank: usize, rows: Shifted) -> Result<(), String> {
+        rows.write(self.cells(rank, rows.extent())?);
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use super::warp::Warp;
 use gpu_arithmetic::Lanes;
 use gpu_arithmetic::mma::Mma;
 use std::ops::Range;
-use vgpu::warpgroup::{Descriptor, fragment_a, multiply};
+use vgpu::warpgroup::{Descriptor, Places, fragment_a, multiply, multiply_sparse};
 
 /// Warps of a warp-group.
 pub(super) const WARPS: usize = 4;
@@ -30,6 +30,8 @@ pub(super) struct Product {
     pub(super) adds: Pred,
     pub(super) negate: [bool; 2],
     pub(super) transposed: [bool; 2],
+    /// Register of the metadata of a sparse A, and their selector.
+    pub(super) places: Option<(Origin, u32)>,
     /// The product ends a group.
     pub(super) commits: bool,
 }
@@ -53,21 +55,21 @@ impl Memory<'_> {
             };
             Descriptor::decode(u(0) | u(1) << 32)
         };
-        let read = |from: Descriptor, rows: Range<u32>, transposed: bool| {
+        let read = |from: Descriptor, rows: Range<u32>, transposed: bool, step: u32| {
             // A descriptor names a place in the own block.
             let own = u64::from(w.registers.place.rank) << RANK_SHIFT;
-            from.steps(rows, transposed.then_some(2), |at| {
+            from.steps(rows, transposed.then_some(2), step, |at| {
                 self.load_shared(own | u64::from(at), 16)
             })
         };
         let a: Vec<Lanes> = match p.a {
             Some(first) => (0..4).map(|n| w.registers.raw(first.nth(n))).collect(),
             None => {
-                let rows = read(descriptor(w, 0), part..part + 16, p.transposed[0])?;
+                let rows = read(descriptor(w, 0), part..part + 16, p.transposed[0], 0)?;
                 fragment_a(&rows).to_vec()
             }
         };
-        let columns = read(descriptor(w, 1), 0..p.columns, p.transposed[1])?;
+        let columns = |step| read(descriptor(w, 1), 0..p.columns, p.transposed[1], step);
         let adds = w.registers.truth(p.adds) != 0;
         let value = |n: u8| match (adds, p.d.next(n)) {
             (true, Dest::Row(row)) => w.registers.raw(Origin::Row(row)),
@@ -75,7 +77,17 @@ impl Memory<'_> {
             _ => [0; 32],
         };
         let mut values: Vec<Lanes> = (0..p.accumulators()).map(value).collect();
-        multiply(p.form, &a, &columns, p.negate, &mut values);
+        match p.places {
+            Some((metadata, selector)) => {
+                let [first, second] = [columns(0)?, columns(1)?];
+                let places = Places {
+                    metadata: &w.registers.raw(metadata),
+                    selector,
+                };
+                multiply_sparse(p.form, &a, [&first, &second], places, p.negate, &mut values);
+            }
+            None => multiply(p.form, &a, &columns(0)?, p.negate, &mut values),
+        }
         for (n, row) in (0u8..).zip(&values) {
             w.registers.set(p.d.next(n), u32::MAX, row);
         }

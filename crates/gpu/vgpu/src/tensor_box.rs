@@ -121,7 +121,8 @@ impl TensorBox<'_> {
         }
         if self.map.interleave != 0 || self.swizzle().is_none() {
             return Some(
-                "interleaved tensor maps and swizzles of wide atoms are not executed".to_owned(),
+                "interleaved tensor maps and swizzles that flip 8 bytes are not executed"
+                    .to_owned(),
             );
         }
         None
@@ -158,6 +159,8 @@ impl TensorBox<'_> {
         match self.map.swizzle {
             0 => Some(Swizzle::None),
             1..=3 => Some(Swizzle::Rows(self.map.span())),
+            4 => Some(Swizzle::Atoms(32)),
+            6 => Some(Swizzle::Atoms(64)),
             _ => None,
         }
     }

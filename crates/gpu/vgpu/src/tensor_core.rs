@@ -3,8 +3,10 @@
 //! and of SASS share it.
 
 mod cells;
+mod stationary;
 
-pub use cells::{CELLS, Extent, Fill, ProductRow, Scales, Target, TensorAddress, cell};
+pub use cells::{CELLS, Extent, Fill, ProductRow, Scales, Shifted, Target, TensorAddress, cell};
+pub use stationary::ColumnMask;
 
 use crate::warpgroup::Step;
 use gpu_arithmetic::small::{self, Small};
@@ -164,6 +166,8 @@ pub struct Form {
     powers_of_two: bool,
     /// First byte of the scales of A and B in their columns.
     pub scale_bytes: [u32; 2],
+    /// Weight-stationary (`.ws`).
+    pub stationary: bool,
 }
 
 impl Form {
@@ -172,6 +176,12 @@ impl Form {
     /// # Errors
     /// A field that is not valid.
     pub fn decode(kind: ProductKind, bits: u32, blocks: u32) -> Result<Self, String> {
+        let form = Self::fields(kind, bits)?;
+        form.check(kind.is_scaled(), blocks)?;
+        Ok(form)
+    }
+
+    fn fields(kind: ProductKind, bits: u32) -> Result<Self, String> {
         let field = |low: u32, count: u32| bits >> low & ((1 << count) - 1);
         let flag = |at: u32| field(at, 1) == 1;
         let scaled = kind.is_scaled();
@@ -186,7 +196,7 @@ impl Form {
             (ProductKind::F16 | ProductKind::F8f6f4 | ProductKind::Tf32, 1) => Accumulator::F32,
             (_, code) => return Err(format!("has the type {code} of D")),
         };
-        let form = Form {
+        Ok(Form {
             m: field(24, 5) * 16,
             n: field(17, 6) * 8,
             a: element(field(7, 3))?,
@@ -197,9 +207,8 @@ impl Form {
             saturates: kind == ProductKind::I8 && flag(3),
             powers_of_two: flag(23),
             scale_bytes: [field(29, 2), field(4, 2)],
-        };
-        form.check(scaled, blocks)?;
-        Ok(form)
+            stationary: false,
+        })
     }
 
     fn check(&self, scaled: bool, blocks: u32) -> Result<(), String> {
@@ -234,6 +243,10 @@ impl Form {
     /// Returns the lane of a row of one block, and of a column `n` the column.
     pub fn cell(&self, blocks: u32, row: u32, n: u32) -> (u32, u32) {
         match (self.m / blocks, blocks) {
+            _ if self.stationary => {
+                let columns = self.part();
+                (row + n / columns * self.m, n % columns)
+            }
             (64, 1) => (row / 16 * 32 + row % 16, n),
             // Both halves of the columns lie beside the rows.
             (64, _) => (row + n / (self.n / 2) * 64, n % (self.n / 2)),
@@ -244,6 +257,7 @@ impl Form {
     /// Returns the lanes and columns of one block that D covers.
     pub fn extent(&self, blocks: u32) -> (u32, u32) {
         match (self.m, blocks) {
+            _ if self.stationary => (LANES, self.part()),
             // The last of 64 rows is in lane 3 · 32 + 15.
             (64, _) => (112, self.n),
             (128, 2) => (128, self.n / 2),

@@ -3,7 +3,7 @@
 //! that one warp computes. The executors of PTX and of SASS share it.
 
 use gpu_arithmetic::Lanes;
-use gpu_arithmetic::mma::{Element, Mma};
+use gpu_arithmetic::mma::{Element, Mma, SparseOperands};
 use std::ops::Range;
 
 /// Bytes of a step along K for every type of a `wgmma`.
@@ -11,6 +11,9 @@ const STEP_BYTES: u32 = 32;
 
 /// Bytes that keep their order under every swizzle.
 pub const CHUNK_BYTES: u32 = 16;
+
+/// Bytes of the rows in which swizzles are counted.
+const ROW_BYTES: u32 = 128;
 
 /// Shared addresses of `wgmma` have 18 bits.
 const ADDRESS_MASK: u32 = (1 << 18) - 1;
@@ -32,22 +35,26 @@ pub struct Descriptor {
     swizzle: Swizzle,
 }
 
-/// Permutation of the 16-byte chunks of rows of 32, 64 or 128 bytes.
+/// Permutation of the chunks of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Swizzle {
     None,
-    /// By its row bytes.
+    /// 16-byte chunks of rows of 32, 64 or 128 bytes.
     Rows(u32),
+    /// Atoms of 32 or 64 bytes of rows of 128.
+    Atoms(u32),
 }
 
 impl Swizzle {
     /// Returns the shared address of a chunk, before the permutation at `at`.
     pub(crate) fn apply(self, at: u32, base_offset: u32) -> u32 {
-        let Swizzle::Rows(bytes) = self else {
-            return at;
+        let (bytes, atom) = match self {
+            Swizzle::None => return at,
+            Swizzle::Rows(bytes) => (bytes, CHUNK_BYTES),
+            Swizzle::Atoms(atom) => (ROW_BYTES, atom),
         };
-        let row = (at >> 7).wrapping_sub(base_offset);
-        at ^ (row & (bytes / CHUNK_BYTES - 1)) << 4
+        let row = (at / ROW_BYTES).wrapping_sub(base_offset);
+        at ^ ((row & (bytes / atom - 1)) * atom)
     }
 }
 
@@ -70,20 +77,28 @@ impl Descriptor {
         }
     }
 
-    /// Decodes the 64 bits of a descriptor of `tcgen05`, whose layouts are those of `wgmma`.
+    /// Decodes the 64 bits of a descriptor of `tcgen05`, whose layouts are those of `wgmma`. `transposed` has
+    /// the bytes of an element where the matrix is stored along M or N.
     ///
     /// # Errors
     /// A field that is not valid.
-    pub fn decode_tensor_core(bits: u64) -> Result<Self, String> {
+    pub fn decode_tensor_core(bits: u64, transposed: Option<u32>) -> Result<Self, String> {
         if bits >> 46 & 7 != 1 {
             return Err("has no 0b001 in bits 46 to 48".to_owned());
         }
-        let swizzle = match bits >> 61 {
-            0 => Swizzle::None,
-            2 => Swizzle::Rows(128),
-            4 => Swizzle::Rows(64),
-            6 => Swizzle::Rows(32),
-            mode => {
+        let swizzle = match (bits >> 61, transposed) {
+            // Elements of 32 bits along M or N have this one, and others do not (PTX ISA, 9.7.16.10.3).
+            (1, Some(4)) => Swizzle::Atoms(32),
+            (mode, Some(4)) => {
+                return Err(format!(
+                    "has the swizzle mode {mode}; elements of 32 bits along M or N have mode 1 only"
+                ));
+            }
+            (0, _) => Swizzle::None,
+            (2, _) => Swizzle::Rows(128),
+            (4, _) => Swizzle::Rows(64),
+            (6, _) => Swizzle::Rows(32),
+            (mode, _) => {
                 return Err(format!(
                     "has the swizzle mode {mode}, which is not supported"
                 ));
@@ -102,6 +117,7 @@ impl Descriptor {
         let offset = match self.swizzle {
             Swizzle::None => within * CHUNK_BYTES + group * self.stride + chunk * self.leading,
             Swizzle::Rows(bytes) => within * bytes + group * self.stride + chunk * CHUNK_BYTES,
+            Swizzle::Atoms(_) => within * ROW_BYTES + group * self.stride + chunk * CHUNK_BYTES,
         };
         self.swizzled_address(offset)
     }
@@ -109,22 +125,24 @@ impl Descriptor {
     /// Returns the address of the chunk of rows with a number at the column `k`, stored along M or N: of
     /// eight rows of 16-bit elements.
     fn along_rows(&self, eight: u32, k: u32) -> u32 {
-        let (group, within) = (k / 8, k % 8);
-        let offset = match self.swizzle {
-            Swizzle::None => eight * self.stride + within * CHUNK_BYTES + group * self.leading,
-            Swizzle::Rows(bytes) => {
-                let wide = bytes / CHUNK_BYTES;
-                eight % wide * CHUNK_BYTES
-                    + eight / wide * self.leading
-                    + within * bytes
-                    + group * self.stride
-            }
+        let (bytes, each) = match self.swizzle {
+            Swizzle::None => (CHUNK_BYTES, 8),
+            Swizzle::Rows(bytes) => (bytes, 8),
+            Swizzle::Atoms(atom) => (ROW_BYTES, ROW_BYTES / atom),
         };
+        let (group, within, wide) = (k / each, k % each, bytes / CHUNK_BYTES);
+        // Without a swizzle the strides have each other's place.
+        let [groups, wides] = match self.swizzle {
+            Swizzle::None => [self.leading, self.stride],
+            _ => [self.stride, self.leading],
+        };
+        let offset =
+            eight % wide * CHUNK_BYTES + eight / wide * wides + within * bytes + group * groups;
         self.swizzled_address(offset)
     }
 
-    /// Reads one step along K of some rows of A, or columns of B. `transposed` has the bytes of an element
-    /// where they are stored along M or N. `read` returns the 16 bytes at an address of shared memory.
+    /// Reads the step along K with a number, of some rows of A or columns of B. `transposed` has the bytes of an
+    /// element where they are stored along M or N. `read` returns the 16 bytes at an address of shared memory.
     ///
     /// # Errors
     /// The first error of `read`.
@@ -132,13 +150,14 @@ impl Descriptor {
         &self,
         rows: Range<u32>,
         transposed: Option<u32>,
+        number: u32,
         mut read: impl FnMut(u32) -> Result<[u32; 4], E>,
     ) -> Result<Vec<Step>, E> {
         let first = rows.start;
         let mut steps = vec![[0; STEP_WORDS]; rows.len()];
         let Some(bytes) = transposed else {
             for (row, step) in rows.zip(&mut steps) {
-                for (chunk, words) in (0..).zip(step.chunks_exact_mut(4)) {
+                for (chunk, words) in (2 * number..).zip(step.chunks_exact_mut(4)) {
                     words.copy_from_slice(&read(self.along_k(row, chunk))?);
                 }
             }
@@ -146,18 +165,18 @@ impl Descriptor {
         };
         let (wide, each) = (CHUNK_BYTES / bytes, 4 / bytes);
         let mask = u32::MAX >> (32 - 8 * bytes);
-        for row in rows.step_by(wide as usize) {
+        for eight in first / wide..rows.end.div_ceil(wide) {
             for k in 0..STEP_BYTES / bytes {
-                let words = read(self.along_rows(row / wide, k))?;
-                let rows = steps
-                    .iter_mut()
-                    .skip((row - first) as usize)
-                    .take(wide as usize);
+                let words = read(self.along_rows(eight, number * (STEP_BYTES / bytes) + k))?;
                 let elements = words
                     .iter()
                     .flat_map(|word| (0..each).map(move |n| word >> (8 * bytes * n) & mask));
-                for (step, element) in rows.zip(elements) {
-                    if let Some(word) = step.get_mut((k / each) as usize) {
+                for (row, element) in (eight * wide..).zip(elements) {
+                    // The first and the last chunk may have rows of others.
+                    let step = row
+                        .checked_sub(first)
+                        .and_then(|n| steps.get_mut(n as usize));
+                    if let Some(word) = step.and_then(|step| step.get_mut((k / each) as usize)) {
                         *word |= element << (k % each * 8 * bytes);
                     }
                 }
@@ -189,6 +208,45 @@ pub fn multiply(form: Mma, a: &[Lanes], columns: &[Step], negate: [bool; 2], d: 
             _ => form.run(&left, &right, &before, registers),
         }
     }
+}
+
+/// Does the same with a sparse A, whose zeros `form` counts, and two steps of the columns of B.
+pub fn multiply_sparse(
+    form: Mma,
+    a: &[Lanes],
+    columns: [&[Step]; 2],
+    places: Places<'_>,
+    negate: [bool; 2],
+    d: &mut [Lanes],
+) {
+    let each = 4 / form.d.per_register();
+    let a = with_sign(a.to_vec(), form.a, negate[0]);
+    let left: Vec<&Lanes> = a.iter().collect();
+    let [first, second] = columns.map(|columns| columns.chunks_exact(8));
+    for ((first, second), registers) in first.zip(second).zip(d.chunks_exact_mut(each)) {
+        let right = [fragment_b(first), fragment_b(second)].concat();
+        let right = with_sign(right, form.b, negate[1]);
+        let right: Vec<&Lanes> = right.iter().collect();
+        let before = registers.to_vec();
+        let before: Vec<&Lanes> = before.iter().collect();
+        let operands = SparseOperands {
+            a: &left,
+            b: &right,
+            c: &before,
+            metadata: places.metadata,
+            selector: places.selector,
+        };
+        form.run_sparse(operands, registers);
+    }
+}
+
+/// Places of the nonzero elements of a sparse A, as of `mma.sp`.
+#[derive(Debug, Clone, Copy)]
+pub struct Places<'a> {
+    /// The metadata of a warp.
+    pub metadata: &'a Lanes,
+    /// The lanes of four that have them.
+    pub selector: u32,
 }
 
 /// Arranges 16 rows as the registers of A.
@@ -260,6 +318,32 @@ mod tests {
         let tile = descriptor(1024, 16, 1024, 1);
         assert_eq!(tile.along_k(1, 0), 1024 + 128 + 16);
         assert_eq!(tile.along_k(1, 1), 1024 + 128);
+    }
+
+    #[test]
+    fn atoms_of_32_bytes_have_patterns_of_four_rows() {
+        let bits = 1024 >> 4 | (4096 >> 4) << 16 | (512 >> 4) << 32 | 1 << 46 | 1 << 61;
+        let tile = Descriptor::decode_tensor_core(bits, Some(4)).unwrap();
+        // The first row of the second pattern, and the first chunk behind 128 bytes along M.
+        assert_eq!(tile.along_rows(0, 4), 1024 + 512);
+        assert_eq!(tile.along_rows(8, 0), 1024 + 4096);
+        // PTX ISA, 5.5.7: rows of chunks by their numbers.
+        let rows = [
+            [0, 1, 2, 3, 4, 5, 6, 7],
+            [2, 3, 0, 1, 6, 7, 4, 5],
+            [4, 5, 6, 7, 0, 1, 2, 3],
+            [6, 7, 4, 5, 2, 3, 0, 1],
+        ];
+        for (k, row) in (0..).zip(rows) {
+            for (eight, place) in (0..).zip(row) {
+                let at = 1024 + k * ROW_BYTES + place * CHUNK_BYTES;
+                assert_eq!(tile.along_rows(eight, k), at);
+            }
+        }
+        for (mode, transposed) in [(1, None), (1, Some(2)), (2, Some(4)), (3, None), (5, None)] {
+            let bits = 1 << 46 | mode << 61;
+            assert!(Descriptor::decode_tensor_core(bits, transposed).is_err());
+        }
     }
 
     #[test]

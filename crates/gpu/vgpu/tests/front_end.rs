@@ -43,8 +43,8 @@ fn an_unknown_instruction_is_named_with_its_line() {
 fn what_is_not_executed_is_unsupported_by_name() {
     for (text, name) in [
         (
-            "tcgen05.shift.cta_group::1.down [0];",
-            "tcgen05.shift.cta_group::1.down",
+            "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [0], 4;",
+            "tensormap.replace.tile.swizzle_mode.global.b1024.b32",
         ),
         (
             "cp.async.bulk.shared::cluster.shared::cluster.mbarrier::complete_tx::bytes [0], [0], 16, [0];",

@@ -15,6 +15,10 @@ pub(super) fn lower(i: &Instruction) -> Option<Op> {
         "LDTM" | "STTM" => TensorCoreOp::Transfer(transfer(i)?),
         "UTCCP" => copy(i)?,
         "UTCHMMA" | "UTCIMMA" | "UTCQMMA" | "UTCOMMA" => TensorCoreOp::Product(product(i)?),
+        "UTCSHIFT" => TensorCoreOp::Shift {
+            at: tensor_place(addresses(i).first()?)?,
+            pair: i.has("2CTA"),
+        },
         "UTCBAR" => commit(i)?,
         "UGETNEXTWORKID" if i.has("SELFCAST") || i.has("BROADCAST") => {
             let places = addresses(i);
@@ -114,9 +118,6 @@ fn copy(i: &Instruction) -> Option<TensorCoreOp> {
 }
 
 fn product(i: &Instruction) -> Option<TensorProduct> {
-    if i.has("WS") {
-        return None;
-    }
     let places = addresses(i);
     let [a, b, d, _, form, scales @ ..] = places.as_slice() else {
         return None;
@@ -133,6 +134,8 @@ fn product(i: &Instruction) -> Option<TensorProduct> {
         _ => return None,
     };
     let first = a.uniform?.index;
+    let masks = registers(i).next().map(|register| register.index);
+    let stationary = i.has("WS");
     let shift = i.operands.iter().find_map(|operand| match operand {
         Operand::Immediate(shift) => u32::try_from(*shift).ok(),
         _ => None,
@@ -151,9 +154,11 @@ fn product(i: &Instruction) -> Option<TensorProduct> {
             Some(scales) => Some((scales.uniform?.index, each)),
             None => None,
         },
-        disabled: registers(i).next().map(|register| register.index),
+        disabled: masks.filter(|_| !stationary),
         adds: i.operands.iter().find_map(Pred::from_operand)?,
         shift: shift.unwrap_or_default(),
+        shifts: i.has("ASHIFT"),
+        stationary: stationary.then_some(masks),
     })
 }
 

@@ -32,7 +32,8 @@ fn groups_left(i: &Instruction) -> Option<u32> {
 
 /// Returns the columns of a shape such as `64x128x16`.
 fn columns(i: &Instruction) -> Option<u32> {
-    let mut numbers = i.modifiers.first()?.split('x');
+    let mut shapes = i.modifiers.iter().filter(|m| **m != "SP");
+    let mut numbers = shapes.next()?.split('x');
     (numbers.next()? == "64").then_some(())?;
     numbers.next()?.parse().ok()
 }
@@ -42,8 +43,8 @@ fn form(i: &Instruction) -> Option<Mma> {
     Some(Mma {
         m: 16,
         n: 8,
-        // Every type has 32 bytes of a row in one step.
-        k: 8 * a.per_register(),
+        // Every type has 32 bytes of a row in one step, and a sparse A leaves out half of them.
+        k: 8 * a.per_register() * (1 + usize::from(i.has("SP"))),
         a,
         b,
         c: accumulator,
@@ -67,9 +68,9 @@ fn product(i: &Instruction) -> Option<Product> {
         .by_ref()
         .take_while(|o| !matches!(o, Operand::Address(_)));
     let d = Dest::from_operand(before.next()?)?;
-    let a = match before.next() {
-        Some(Operand::Register(r)) => Some(Origin::Row(r.index)),
-        _ => None,
+    let (a, negated) = match before.next() {
+        Some(Operand::Register(r)) => (Some(Origin::Row(r.index)), r.negate),
+        _ => (None, false),
     };
     // The accumulators that are added, or zero.
     let added = i
@@ -78,6 +79,8 @@ fn product(i: &Instruction) -> Option<Product> {
         .skip_while(|o| !matches!(o, Operand::Address(_)));
     let from_zero = added
         .clone()
+        .skip(1)
+        .take(1)
         .any(|o| matches!(o, Operand::Register(r) if r.is_zero()));
     let never = Pred {
         invert: true,
@@ -90,6 +93,21 @@ fn product(i: &Instruction) -> Option<Product> {
             .find_map(Pred::from_operand)
             .unwrap_or(Pred::ALWAYS),
     };
+    // Behind the accumulators.
+    let mut registers = added.clone().filter_map(|o| match o {
+        Operand::Register(r) => Some(Origin::Row(r.index)),
+        _ => None,
+    });
+    let places = match i.has("SP") {
+        true => {
+            let selector = added.clone().find_map(|o| match o {
+                Operand::Immediate(selector) => u32::try_from(*selector).ok(),
+                _ => None,
+            });
+            Some((registers.nth(1)?, selector.unwrap_or_default()))
+        }
+        false => None,
+    };
     Some(Product {
         form: form(i)?,
         columns: columns(i)?,
@@ -97,8 +115,9 @@ fn product(i: &Instruction) -> Option<Product> {
         a,
         descriptors: address.uniform?.index,
         adds,
-        negate: [behind(".negA"), behind(".negB")],
+        negate: [negated || behind(".negA"), behind(".negB")],
         transposed: [behind(".tnspA"), behind(".tnspB")],
+        places,
         commits: i.operands.contains(&Operand::Text("gsb0")),
     })
 }

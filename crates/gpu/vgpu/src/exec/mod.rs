@@ -66,6 +66,7 @@ mod tensor_memory;
 mod tensor_core;
 mod tensor_operands;
 mod tensor_reads;
+mod tensor_shift;
 mod sampling;
 pub mod fetcher;
 pub mod surface_place;

@@ -36,6 +36,7 @@ impl Cta<'_> {
             Some(Op::TensorMemory(op)) => match **op {
                 TensorMemoryOp::Product(_) => "a tcgen05.mma",
                 TensorMemoryOp::Fill { .. } => "a tcgen05.cp",
+                TensorMemoryOp::Shift { .. } => "a tcgen05.shift",
                 TensorMemoryOp::Store(_) => "a tcgen05.st",
                 _ => "a tcgen05 instruction",
             },

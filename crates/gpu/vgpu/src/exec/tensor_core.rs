@@ -14,7 +14,7 @@ use super::warp::Warp;
 use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Address, NONE, TensorMemoryOp, TensorProduct, TensorSource};
-use crate::tensor_core::{Form, Operand, Scales, Target, cell};
+use crate::tensor_core::{Form, Operand, Scales, Shifted, Target, cell};
 use crate::warpgroup::Step;
 
 /// Products and copies that a thread has issued.
@@ -33,9 +33,9 @@ pub(super) struct Issued {
 /// A product or copy of one thread.
 pub(super) struct Issue {
     pub(super) thread: usize,
-    lane: usize,
+    pub(super) lane: usize,
     /// Blocks that take part, the one with the first rows first.
-    ranks: Vec<usize>,
+    pub(super) ranks: Vec<usize>,
 }
 
 impl Issued {
@@ -55,7 +55,11 @@ impl Cta<'_> {
             let issue = self.issue(w, lane, m.blocks);
             let Some(issue) = issue else { continue };
             let bits = w.regs.r32[m.form as usize][lane];
-            match Form::decode(m.kind, bits, m.blocks) {
+            let form = match m.stationary {
+                Some(_) => Form::decode_stationary(m.kind, bits),
+                None => Form::decode(m.kind, bits, m.blocks),
+            };
+            match form {
                 Ok(form) => self.product(w, m, &issue, &form),
                 Err(why) => {
                     let thread = issue.thread;
@@ -75,7 +79,7 @@ impl Cta<'_> {
     }
 
     /// Begins a product or copy of a lane; reports a pair of blocks that does not exist.
-    fn issue(&mut self, w: &Warp, lane: usize, blocks: u32) -> Option<Issue> {
+    pub(super) fn issue(&mut self, w: &Warp, lane: usize, blocks: u32) -> Option<Issue> {
         let thread = w.index * 32 + lane;
         let rank = self.context.cluster.rank(thread);
         let ranks = match blocks {
@@ -102,12 +106,26 @@ impl Cta<'_> {
     }
 
     fn product(&mut self, w: &mut Warp, m: &TensorProduct, issue: &Issue, form: &Form) {
-        let b = w.regs.r64[m.b as usize][issue.lane];
-        let columns = form.n / m.blocks;
-        let mut steps = Vec::new();
-        for rank in &issue.ranks {
-            steps.extend(self.matrix(issue, *rank, b, columns, form.sides()[1]));
+        if let Some(why) = unknown_form(m, form) {
+            return self.refuse(issue.thread, why.to_owned());
         }
+        let b = w.regs.r64[m.b as usize][issue.lane];
+        let steps = match m.stationary {
+            Some(stationary) => {
+                let Some(steps) = self.stationary_columns(w, &stationary, issue, form, b) else {
+                    return;
+                };
+                steps
+            }
+            None => {
+                let mut steps = Vec::new();
+                for rank in &issue.ranks {
+                    let columns = 0..form.n / m.blocks;
+                    steps.extend(self.matrix(issue, *rank, b, columns, form.sides()[1]));
+                }
+                steps
+            }
+        };
         for number in 0..issue.ranks.len() {
             self.product_of_block(w, m, issue, number, form, &steps);
         }
@@ -129,7 +147,7 @@ impl Cta<'_> {
         let a = match &m.a {
             TensorSource::Descriptor(at) => {
                 let bits = w.regs.r64[*at as usize][lane];
-                self.matrix(issue, rank, bits, rows, form.sides()[0])
+                self.matrix(issue, rank, bits, 0..rows, form.sides()[0])
             }
             TensorSource::Memory(at) => {
                 let at = self.tensor_address(w, at, lane);
@@ -176,10 +194,15 @@ impl Cta<'_> {
         self.write_cells(issue, rank, cells, adds);
         target.write(form, [&left, &right], &rows, &mut self.tensor[rank].words);
         self.note_region(issue.thread, region);
+        if let (true, TensorSource::Memory(at)) = (m.shifts, &m.a) {
+            let at = self.tensor_address(w, at, lane);
+            let lanes = form.m / m.blocks;
+            self.shift_rows(issue, rank, Shifted { at, lanes });
+        }
     }
 
     /// Checks and records a write of a product or copy to cells of a block, which `adds` to them or not.
-    fn write_cells(
+    pub(super) fn write_cells(
         &mut self,
         issue: &Issue,
         rank: usize,
@@ -224,7 +247,7 @@ impl Cta<'_> {
         self.version += 1;
     }
 
-    fn note_region(&mut self, thread: usize, region: Region) {
+    pub(super) fn note_region(&mut self, thread: usize, region: Region) {
         let issued = &mut self.threads[thread].issued;
         if !issued.regions.contains(&region) {
             issued.regions.push(region);
@@ -345,5 +368,18 @@ impl Cta<'_> {
         events.retain(|(agent, _)| *agent != event.0);
         events.push(event);
         events.clone()
+    }
+}
+
+/// Returns why a product is not one that the PTX ISA describes.
+fn unknown_form(m: &TensorProduct, form: &Form) -> Option<&'static str> {
+    let in_memory = matches!(m.a, TensorSource::Memory(_));
+    match form.m {
+        32 | 64 if m.shifts => Some("`.ashift` needs 128 or 256 rows"),
+        32 | 64 if m.stationary.is_some() && in_memory => Some(
+            "A in tensor memory with less than 128 rows of a weight-stationary product is not executed: the PTX ISA \
+             does not say where they are",
+        ),
+        _ => None,
     }
 }

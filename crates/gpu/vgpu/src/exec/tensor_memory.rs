@@ -76,6 +76,8 @@ pub(super) struct TensorMemory {
     /// Columns, each with the instruction that allocated them.
     allocated: Vec<(Range<u32>, u32)>,
     relinquished: bool,
+    /// By buffer of weight-stationary products: the descriptor of the matrix B that it holds.
+    pub(super) buffers: [Option<u64>; 4],
 }
 
 impl TensorMemory {
@@ -110,6 +112,7 @@ impl Cta<'_> {
         match op {
             TensorMemoryOp::Product(product) => self.tensor_product(w, product, active),
             TensorMemoryOp::Fill { .. } => self.tensor_fill(w, op, active),
+            TensorMemoryOp::Shift { at, blocks } => self.tensor_shift(w, at, *blocks, active),
             TensorMemoryOp::Commit { at, multicast } => {
                 self.tensor_commit(w, at, *multicast, active);
             }
@@ -138,6 +141,7 @@ impl Cta<'_> {
             // Each thread issues these for itself.
             TensorMemoryOp::Product(_)
             | TensorMemoryOp::Fill { .. }
+            | TensorMemoryOp::Shift { .. }
             | TensorMemoryOp::Commit { .. } => {}
         }
         true

@@ -9,6 +9,7 @@ use crate::tensor_core::{Fill, Form, Scales, Side, TensorAddress, cell};
 use crate::warpgroup::{Descriptor, Step};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::ops::Range;
 
 impl Cta<'_> {
     /// Reads one step along K of some rows of A, or columns of B, of a block.
@@ -17,11 +18,12 @@ impl Cta<'_> {
         issue: &Issue,
         rank: usize,
         bits: u64,
-        rows: u32,
+        rows: Range<u32>,
         side: Side,
     ) -> Vec<Step> {
-        let Some(from) = self.matrix_descriptor(issue, bits) else {
-            return vec![[0; 8]; rows as usize];
+        let bytes = side.transposed.then_some(side.element.bytes());
+        let Some(from) = self.matrix_descriptor(issue, bits, bytes) else {
+            return vec![[0; 8]; rows.len()];
         };
         let mut read = BTreeSet::new();
         let chunk = |at: u32| {
@@ -29,8 +31,7 @@ impl Cta<'_> {
             read.extend(first);
             Ok::<_, Infallible>(words)
         };
-        let bytes = side.transposed.then_some(side.element.bytes());
-        let steps = match from.steps(0..rows, bytes, chunk) {
+        let steps = match from.steps(rows, bytes, 0, chunk) {
             Ok(steps) => steps,
             Err(never) => match never {},
         };
@@ -39,8 +40,13 @@ impl Cta<'_> {
     }
 
     /// Decodes the descriptor of a matrix; reports one that is not valid.
-    fn matrix_descriptor(&mut self, issue: &Issue, bits: u64) -> Option<Descriptor> {
-        let decoded = Descriptor::decode_tensor_core(bits);
+    fn matrix_descriptor(
+        &mut self,
+        issue: &Issue,
+        bits: u64,
+        transposed: Option<u32>,
+    ) -> Option<Descriptor> {
+        let decoded = Descriptor::decode_tensor_core(bits, transposed);
         let report = |why: String| {
             self.refuse(
                 issue.thread,
@@ -84,7 +90,12 @@ impl Cta<'_> {
     }
 
     /// Checks reads of a product from cells of a block.
-    fn read_cells(&mut self, issue: &Issue, rank: usize, cells: impl Iterator<Item = (u32, u32)>) {
+    pub(super) fn read_cells(
+        &mut self,
+        issue: &Issue,
+        rank: usize,
+        cells: impl Iterator<Item = (u32, u32)>,
+    ) {
         let access = self.access_of(issue.thread, &Touch::read(0, 4));
         let own = issue.thread as u32 + 1;
         let mut findings = CellFindings::default();
@@ -132,7 +143,7 @@ impl Cta<'_> {
         fill: &Fill,
     ) -> Vec<Step> {
         let mut steps = vec![[0; 8]; fill.rows as usize];
-        let Some(from) = self.matrix_descriptor(issue, bits) else {
+        let Some(from) = self.matrix_descriptor(issue, bits, None) else {
             return steps;
         };
         let mut read = BTreeSet::new();

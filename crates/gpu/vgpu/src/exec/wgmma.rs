@@ -12,7 +12,9 @@ use crate::hazard::report::Location;
 use crate::hazard::shadow::Conflict;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{FragmentUse, NONE, Wgmma, WgmmaSource};
-use crate::warpgroup::{CHUNK_BYTES, Descriptor, Step, fragment_a, multiply};
+use crate::warpgroup::{
+    CHUNK_BYTES, Descriptor, Places, Step, fragment_a, multiply, multiply_sparse,
+};
 use std::convert::Infallible;
 use std::ops::Range;
 
@@ -34,6 +36,13 @@ pub(super) struct Products {
     products: Vec<u32>,
     /// By fragment: instruction plus 1 that changed it after the last fence.
     changed: Vec<u32>,
+}
+
+/// A step along K of the product with a number.
+#[derive(Debug, Clone, Copy)]
+struct Read {
+    step: u32,
+    number: u32,
 }
 
 impl Products {
@@ -159,14 +168,21 @@ impl Cta<'_> {
                 let Some(from) = self.descriptor(w, *row) else {
                     return;
                 };
-                let steps = self.steps(w, from, part..part + 16, m.transposed[0], number);
+                let rows = part..part + 16;
+                let steps = self.steps(w, from, rows, m.transposed[0], Read { step: 0, number });
                 fragment_a(&steps).to_vec()
             }
         };
         let Some(from) = self.descriptor(w, m.b) else {
             return;
         };
-        let columns = self.steps(w, from, 0..m.columns, m.transposed[1], number);
+        // A sparse A has twice as many elements of B beside it.
+        let count = 1 + u32::from(m.places.is_some());
+        let mut columns = Vec::new();
+        for step in 0..count {
+            let read = Read { step, number };
+            columns.push(self.steps(w, from, 0..m.columns, m.transposed[1], read));
+        }
         let adds = match m.adds {
             NONE => !m.adds_negated,
             row => {
@@ -187,13 +203,23 @@ impl Cta<'_> {
         }
     }
 
-    fn multiply(&mut self, w: &mut Warp, m: &Wgmma, a: &[Row], columns: &[Step], adds: bool) {
+    fn multiply(&mut self, w: &mut Warp, m: &Wgmma, a: &[Row], columns: &[Vec<Step>], adds: bool) {
         let before = m.d.iter().map(|row| match adds {
             true => w.regs.r32[*row as usize],
             false => [0; 32],
         });
         let mut values: Vec<Row> = before.collect();
-        multiply(m.form, a, columns, m.negate, &mut values);
+        match (columns, &m.places) {
+            ([first, second], Some(places)) => {
+                let places = Places {
+                    metadata: &w.regs.r32[places.metadata as usize],
+                    selector: places.selector,
+                };
+                multiply_sparse(m.form, a, [first, second], places, m.negate, &mut values);
+            }
+            ([columns, ..], _) => multiply(m.form, a, columns, m.negate, &mut values),
+            ([], _) => {}
+        }
         for (row, value) in m.d.iter().zip(values) {
             w.regs.r32[*row as usize] = value;
         }
@@ -224,10 +250,10 @@ impl Cta<'_> {
         from: Descriptor,
         rows: Range<u32>,
         transposed: bool,
-        number: u32,
+        of: Read,
     ) -> Vec<Step> {
-        let read = |at| Ok::<_, Infallible>(self.read_chunk(w, at, number));
-        match from.steps(rows, transposed.then_some(2), read) {
+        let read = |at| Ok::<_, Infallible>(self.read_chunk(w, at, of.number));
+        match from.steps(rows, transposed.then_some(2), of.step, read) {
             Ok(steps) => steps,
             Err(never) => match never {},
         }

@@ -1,6 +1,8 @@
 //! Products in tensor memory: `tcgen05` (PTX ISA, 9.7.16).
 
-use super::program::{Area, NONE, Op, TensorMemoryOp, TensorProduct, TensorSource, TensorTransfer};
+use super::program::{
+    Area, NONE, Op, Stationary, TensorMemoryOp, TensorProduct, TensorSource, TensorTransfer,
+};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -42,6 +44,11 @@ impl<'a> Lower<'a> {
             "wait::ld" => (TensorMemoryOp::WaitLoads, Class::Sync),
             "wait::st" => (TensorMemoryOp::WaitStores, Class::Sync),
             "cp" => (self.tensor_fill(i, m)?, Class::Shared),
+            "shift" if m.has("down") => {
+                let at = self.address(operand(0)?, Area::Shared)?;
+                let blocks = blocks(m)?;
+                (TensorMemoryOp::Shift { at, blocks }, Class::Shared)
+            }
             "mma" => {
                 let product = self.tensor_product(i, m)?;
                 (TensorMemoryOp::Product(Box::new(product)), Class::Tensor)
@@ -155,14 +162,8 @@ impl<'a> Lower<'a> {
     }
 
     fn tensor_product(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<TensorProduct> {
-        for (word, what) in [
-            ("sp", "sparse"),
-            ("ws", "weight-stationary"),
-            ("ashift", "with a shift of A"),
-        ] {
-            if m.has(word) {
-                return Err(Fail::Unsupported(what));
-            }
+        if m.has("sp") {
+            return Err(Fail::Unsupported("sparse"));
         }
         let kind =
             m.0.iter()
@@ -194,7 +195,12 @@ impl<'a> Lower<'a> {
             return Err(missing());
         };
         let (adds, adds_negated) = self.scale(enable)?;
+        let stationary = match m.has("ws") {
+            true => Some(self.stationary(m, more.first())?),
+            false => None,
+        };
         let shift = match more.first() {
+            _ if stationary.is_some() => 0,
             None => 0,
             Some(Operand::Int(shift)) => *shift as u32,
             Some(_) => return Err(Fail::Operand("scale-input-d is a constant".to_owned())),
@@ -212,6 +218,32 @@ impl<'a> Lower<'a> {
             adds_negated,
             shift,
             blocks: blocks(m)?,
+            shifts: m.has("ashift"),
+            stationary,
+        })
+    }
+
+    /// Lowers the use of a buffer of B, and a mask of its columns.
+    fn stationary(
+        &mut self,
+        m: &Mods<'_>,
+        columns: Option<&'a Operand<'a>>,
+    ) -> Lowered<Stationary> {
+        let word =
+            m.0.iter()
+                .find_map(|word| word.strip_prefix("collector::b"));
+        let (buffer, usage) = word
+            .and_then(|word| word.split_once("::"))
+            .unwrap_or(("0", "discard"));
+        let buffer = buffer.parse().ok().filter(|buffer| *buffer < 4);
+        Ok(Stationary {
+            buffer: buffer.ok_or(Fail::Unsupported("this buffer"))?,
+            reads: matches!(usage, "use" | "lastuse"),
+            keeps: matches!(usage, "fill" | "use"),
+            columns: match columns {
+                Some(columns) => self.source(columns, Kind::R64)?,
+                None => NONE,
+            },
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Products of a warp-group: `wgmma` (PTX ISA, 9.7.15), and registers that asynchronous instructions use.
 
-use super::program::{FragmentUse, NONE, Op, Wgmma, WgmmaSource};
+use super::program::{FragmentUse, NONE, Op, SparsePlaces, Wgmma, WgmmaSource};
 use super::{FRAGMENT, Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -117,11 +117,13 @@ impl<'a> Lower<'a> {
     }
 
     fn product(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
-        if m.has("sp") {
-            return Err(Fail::Unsupported("sparse"));
-        }
+        let sparse = m.has("sp");
         let (form, columns) = form(m)?;
-        let counts = form.registers().ok_or(Fail::Unsupported("these types"))?;
+        let counts = match sparse {
+            true => form.sparse_registers(),
+            false => form.registers(),
+        };
+        let counts = counts.ok_or(Fail::Unsupported("these types"))?;
         let [od, oa, ob, rest @ ..] = i.operands.as_slice() else {
             return Err(Fail::Operand("three operands are needed".to_owned()));
         };
@@ -142,6 +144,20 @@ impl<'a> Lower<'a> {
             WgmmaSource::Registers(rows)
         } else {
             WgmmaSource::Descriptor(self.source(oa, Kind::R64)?)
+        };
+        let (places, rest) = match rest {
+            [metadata, Operand::Int(selector), rest @ ..] if sparse => {
+                let metadata = self.source(metadata, Kind::R32)?;
+                (
+                    Some(SparsePlaces {
+                        metadata,
+                        selector: *selector as u32,
+                    }),
+                    rest,
+                )
+            }
+            _ if sparse => return Err(Fail::Operand("metadata are missing".to_owned())),
+            rest => (None, rest),
         };
         let [scale_d, immediates @ ..] = rest else {
             return Err(Fail::Operand("scale-d is missing".to_owned()));
@@ -168,6 +184,7 @@ impl<'a> Lower<'a> {
             adds_negated,
             negate,
             transposed,
+            places,
             fragments_d,
             fragments_a,
         };
@@ -229,8 +246,8 @@ fn form(m: &Mods<'_>) -> Lowered<(Mma, u32)> {
     };
     let types = || Some((accumulator(d)?, multiplicand(a)?, multiplicand(b)?));
     let (d, a, b) = types().ok_or(Fail::Unsupported("these types"))?;
-    // Every type has 32 bytes of a row in one step.
-    if depth != 8 * a.per_register() {
+    // Every type has 32 bytes of a row in one step, and a sparse A leaves out half of them.
+    if depth != 8 * a.per_register() * (1 + usize::from(m.has("sp"))) {
         return Err(unsupported());
     }
     let form = Mma {

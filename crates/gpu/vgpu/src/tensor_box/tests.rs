@@ -57,6 +57,47 @@ fn a_swizzle_permutes_the_chunks_of_a_row() {
     assert_eq!(second, [1024 + 128 + 16, 1024 + 128]);
 }
 
+#[test]
+fn wide_atoms_are_permuted_whole() {
+    // PTX ISA, 5.5.7: chunks of the rows of shared memory by their numbers.
+    let patterns: [(u32, &[[u32; 8]]); 2] = [
+        (
+            4,
+            &[
+                [0, 1, 2, 3, 4, 5, 6, 7],
+                [2, 3, 0, 1, 6, 7, 4, 5],
+                [4, 5, 6, 7, 0, 1, 2, 3],
+                [6, 7, 4, 5, 2, 3, 0, 1],
+            ],
+        ),
+        (6, &[[0, 1, 2, 3, 4, 5, 6, 7], [4, 5, 6, 7, 0, 1, 2, 3]]),
+    ];
+    for (swizzle, rows) in patterns {
+        let map = map(swizzle);
+        let copy = TensorBox {
+            map: &map,
+            mode: CopyMode::Tile,
+            corner: vec![0, 0],
+            shared: 1024,
+        };
+        assert_eq!(copy.problem(), None);
+        let places: Vec<u32> = copy.chunks().map(|chunk| chunk.shared).collect();
+        for (row, line) in places.chunks(8).enumerate() {
+            let pattern = rows[row % rows.len()];
+            let wanted = pattern.map(|place| 1024 + row as u32 * 128 + place * 16);
+            assert_eq!(line, wanted);
+        }
+    }
+    let flipped = map(5);
+    let copy = TensorBox {
+        map: &flipped,
+        mode: CopyMode::Tile,
+        corner: vec![0, 0],
+        shared: 1024,
+    };
+    assert!(copy.problem().is_some());
+}
+
 /// Images of 8 channels, 5 pixels wide and 4 high, and filters of 3 x 3 with padding of one.
 fn columns() -> TensorMap {
     TensorMap {

@@ -183,6 +183,44 @@ impl Form {
     }
 }
 
+/// Rows of 32 bytes that move up by one lane: each lane takes the row of the next one, and the last of each
+/// quarter keeps its own. (CUTLASS documents so much of `.ashift` on a B200; the PTX ISA says "down".)
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shifted {
+    /// Address of the first row.
+    pub at: TensorAddress,
+    /// Number of lanes.
+    pub lanes: u32,
+}
+
+impl Shifted {
+    /// Returns the lanes and columns of the rows.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        let TensorAddress { lane, column } = self.at;
+        Extent {
+            lanes: lane..lane + self.lanes,
+            columns: column..column + STEP_COLUMNS,
+        }
+    }
+
+    /// Iterates over the lanes and columns that take a new value, in the order of lanes.
+    pub fn cells(&self) -> impl Iterator<Item = (u32, u32)> + Clone + use<> {
+        let Extent { lanes, columns } = self.extent();
+        lanes
+            .filter(|lane| lane % 32 != 31)
+            .flat_map(move |lane| columns.clone().map(move |column| (lane, column)))
+    }
+
+    /// Moves the rows among the cells of a block, which has all of [`Shifted::extent`].
+    pub fn write(&self, words: &mut [u32]) {
+        for (lane, column) in self.cells() {
+            let value = read(words, lane + 1, column);
+            write(words, lane, column, value);
+        }
+    }
+}
+
 /// Shape of `tcgen05.cp`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fill {

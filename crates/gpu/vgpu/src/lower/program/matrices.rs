@@ -93,9 +93,19 @@ pub(crate) struct Wgmma {
     pub(crate) negate: [bool; 2],
     /// A and B are stored along M and N instead of along K.
     pub(crate) transposed: [bool; 2],
+    /// Of a sparse A.
+    pub(crate) places: Option<SparsePlaces>,
     /// Numbers of the registers of D and A among the fragments.
     pub(crate) fragments_d: Vec<u32>,
     pub(crate) fragments_a: Vec<u32>,
+}
+
+/// Places of the nonzero elements of a sparse A.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SparsePlaces {
+    /// Row of the metadata.
+    pub(crate) metadata: u32,
+    pub(crate) selector: u32,
 }
 
 /// Use of fragments of `wgmma` by another instruction, by their numbers.

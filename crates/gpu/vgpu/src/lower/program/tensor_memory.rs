@@ -31,6 +31,12 @@ pub(crate) enum TensorMemoryOp {
         blocks: u32,
     },
     Product(Box<TensorProduct>),
+    /// `tcgen05.shift`: 32 rows of 32 bytes move by a lane.
+    Shift {
+        at: Address,
+        /// Blocks of `.cta_group`.
+        blocks: u32,
+    },
     Commit {
         at: Address,
         /// Row of the mask of blocks whose objects it arrives at, or `NONE`.
@@ -45,6 +51,7 @@ impl TensorMemoryOp {
             self,
             TensorMemoryOp::Product(_)
                 | TensorMemoryOp::Fill { .. }
+                | TensorMemoryOp::Shift { .. }
                 | TensorMemoryOp::Commit { .. }
         )
     }
@@ -94,4 +101,20 @@ pub(crate) struct TensorProduct {
     pub(crate) shift: u32,
     /// Blocks of `.cta_group`.
     pub(crate) blocks: u32,
+    /// The rows of A move by a lane afterwards (`.ashift`).
+    pub(crate) shifts: bool,
+    /// What only weight-stationary products have.
+    pub(crate) stationary: Option<Stationary>,
+}
+
+/// Operands of `tcgen05.mma.ws`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stationary {
+    /// Number of the buffer of B.
+    pub(crate) buffer: usize,
+    /// B may come from the buffer, and stays there.
+    pub(crate) reads: bool,
+    pub(crate) keeps: bool,
+    /// Row of the mask of columns, or `NONE`.
+    pub(crate) columns: u32,
 }
