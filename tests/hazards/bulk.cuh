@@ -35,3 +35,6 @@
                  "128;" ::"l"(to), "r"(ADDRESS(from)) : "memory")
 #define MAP_RELEASE() asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory")
 #define MAP_ACQUIRE(map) asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory")
+
+// Zeros in shared memory.
+#define CLEAR(at, bytes) asm volatile("st.bulk.weak.shared::cta [%0], %1, 0;" ::"r"(ADDRESS(at)), "l"((u64)(bytes)) : "memory")

@@ -28,6 +28,14 @@ pub enum Simd {
     Gt,
     /// 1 where greater or equal.
     Ge,
+    /// Shift to the left, by 32 at most. The result of shifts to the left has 34 bits, as any intermediate one.
+    ShlClamp,
+    /// Shift to the left by the lower five bits.
+    ShlWrap,
+    /// Shift to the right, by 32 at most.
+    ShrClamp,
+    /// Shift to the right by the lower five bits.
+    ShrWrap,
 }
 
 impl Simd {
@@ -47,6 +55,10 @@ impl Simd {
             Simd::Le => (x <= y).into(),
             Simd::Gt => (x > y).into(),
             Simd::Ge => (x >= y).into(),
+            Simd::ShlClamp => x << y.min(32) << 30 >> 30,
+            Simd::ShlWrap => x << (y & 31) << 30 >> 30,
+            Simd::ShrClamp => x >> y.min(32),
+            Simd::ShrWrap => x >> (y & 31),
         }
     }
 }

@@ -56,6 +56,8 @@ pub(super) enum Sync {
         /// Returns the lanes that arrive together and the previous upper word.
         masks: bool,
     },
+    /// Writes zeros; the register has the number of 8-byte units.
+    Clear { at: AddressOp, units: Source },
     /// Invalidates a barrier, whose memory is then used otherwise.
     Nothing,
     /// Tests the end of the phase of a token.
@@ -189,6 +191,12 @@ impl Memory<'_> {
                 w.registers.set_truth(*out, mask, over);
             }
             Sync::Nothing => {}
+            Sync::Clear { at, units } => {
+                let first = at.addresses(&w.registers)[0];
+                for n in 0..u64::from(w.registers.raw(units.from)[0]) {
+                    self.store_shared(first + 8 * n, 8, [0; 4])?;
+                }
+            }
             Sync::Bulk(copy) => self.bulk(w, copy)?,
             Sync::Store(store) => self.store_counted(w, store, mask)?,
         }

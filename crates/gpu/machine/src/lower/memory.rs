@@ -27,7 +27,9 @@ pub(super) fn lower(i: &Instruction) -> Option<Op> {
                 () => StateSpace::Global,
             },
         ),
-        "ATOMS" | "SYNCS" | "ARRIVES" | "UBLKCP" | "STAS" | "REDAS" => Op::Sync(Box::new(sync(i)?)),
+        "ATOMS" | "SYNCS" | "ARRIVES" | "UBLKCP" | "STAS" | "REDAS" | "UMEMSETS" => {
+            Op::Sync(Box::new(sync(i)?))
+        }
         _ => return None,
     })
 }
@@ -349,6 +351,10 @@ fn sync(i: &Instruction) -> Option<Sync> {
             phase: Source::from_operand(i.operands.last()?)?,
         },
         "UBLKCP" => bulk(i)?,
+        "UMEMSETS" => Sync::Clear {
+            at: at(0)?,
+            units: Source::from_operand(i.operands.last()?)?,
+        },
         "STAS" | "REDAS" => async_store(i)?,
         _ => return None,
     })

@@ -268,6 +268,7 @@ fn execute(
         Op::CommitBulk => cta.commit_bulk(w, active),
         Op::WaitBulk { left, read } => cta.wait_bulk(w, *left, *read, active),
         Op::ProxyFence(fence) => cta.proxy_fence(w, *fence, active),
+        Op::Clear { at, bytes } => cta.clear(w, at, *bytes, active),
         Op::SetRegisters { count, increase } => cta.set_registers(w, *count, *increase, active),
         Op::ClusterArrive { release, aligned } => {
             cta.cluster_arrive(w, active, *release, *aligned);

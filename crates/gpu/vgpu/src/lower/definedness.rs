@@ -206,7 +206,9 @@ impl<'a> Lower<'a> {
         let any = || Rule::Any(watching.list_numbers(read));
         let has = |word: &str| i.modifiers.contains(&word);
         match i.opcode {
-            "st" if !has("param") => Rule::Stored(watching.elements(i.operands.get(1))),
+            "st" if !has("param") && !has("bulk") => {
+                Rule::Stored(watching.elements(i.operands.get(1)))
+            }
             "ld" | "ldu" if !has("param") => {
                 let elements = watching.elements(i.operands.first());
                 match elements.iter().any(Option::is_some) {
@@ -303,6 +305,7 @@ fn deciding(i: &Instruction<'_>, watching: &Watching) -> Option<Vec<(u32, &'stat
     };
     Some(match i.opcode {
         "ld" | "ldu" | "st" if has("param") => return None,
+        "st" if has("bulk") => with_values(i.operands.get(1..)?, "a number of bytes"),
         "ld" | "ldu" | "st" | "ldmatrix" | "stmatrix" => addresses(),
         "atom" => with_values(i.operands.get(2..)?, "a stored value"),
         "red" => with_values(i.operands.get(1..)?, "a stored value"),

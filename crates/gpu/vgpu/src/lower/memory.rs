@@ -211,7 +211,7 @@ impl<'a> Lower<'a> {
 
     fn store(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
         if m.has("bulk") {
-            return Err(Fail::Unsupported(""));
+            return self.clear(i, m);
         }
         let mut mem = self.access(i, m, 0)?;
         let width = mem.width;
@@ -228,6 +228,19 @@ impl<'a> Lower<'a> {
         }
         let class = class_of(mem.at.area);
         self.push(Op::Store(Box::new(mem)), class);
+        Ok(())
+    }
+
+    /// Lowers `st.bulk`, whose value is zero.
+    fn clear(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let [at, bytes, Operand::Int(0)] = i.operands.as_slice() else {
+            return Err(Fail::Operand(
+                "an address, a size and zero are needed".to_owned(),
+            ));
+        };
+        let at = self.address(at, self.area(m)?)?;
+        let bytes = self.source(bytes, Kind::R64)?;
+        self.push(Op::Clear { at, bytes }, Class::Shared);
         Ok(())
     }
 

@@ -35,6 +35,13 @@ const COMPARISONS: [(&str, Simd); 6] = [
     ("gt", Simd::Gt),
     ("ge", Simd::Ge),
 ];
+/// `vshl` and `vshr`, with `.clamp` and `.wrap`.
+const SHIFTS: [(&str, Simd); 4] = [
+    ("vshl", Simd::ShlClamp),
+    ("vshl", Simd::ShlWrap),
+    ("vshr", Simd::ShrClamp),
+    ("vshr", Simd::ShrWrap),
+];
 const SECONDS: [(&str, Second); 4] = [
     ("", Second::Merge),
     ("add", Second::Add),
@@ -55,11 +62,12 @@ fn split(opcode: &str) -> (&str, u32) {
 /// Reports whether an instruction is one of these.
 pub(super) fn is_video(opcode: &str) -> bool {
     let (stem, _) = split(opcode);
-    stem == "vset" || NAMES.iter().any(|(name, _)| *name == stem)
+    let mut names = NAMES.iter().chain(&SHIFTS);
+    stem == "vset" || names.any(|(name, _)| *name == stem)
 }
 
 fn operation(k: u32) -> Simd {
-    let all = NAMES.iter().chain(&COMPARISONS);
+    let all = NAMES.iter().chain(&COMPARISONS).chain(&SHIFTS);
     all.map(|(_, op)| *op)
         .nth((k & 15) as usize)
         .unwrap_or(Simd::Add)
@@ -75,6 +83,11 @@ fn flags(stem: &str, m: &Mods<'_>) -> Option<u32> {
             (NAMES.len() + named, [Type::U32, a, b])
         }
         ("vset", _) => return None,
+        ("vshl" | "vshr", &[d, a, b]) if !b.signed() && (m.has("clamp") || m.has("wrap")) => {
+            let named = SHIFTS.iter().position(|(name, _)| *name == stem)?;
+            let place = NAMES.len() + COMPARISONS.len() + named + usize::from(m.has("wrap"));
+            (place, [d, a, b])
+        }
         (_, &[d, a, b]) => (NAMES.iter().position(|(name, _)| *name == stem)?, [d, a, b]),
         _ => return None,
     };

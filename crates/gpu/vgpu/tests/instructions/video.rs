@@ -106,6 +106,60 @@ fn scalar_forms_select_saturate_and_merge() {
 }
 
 #[test]
+fn shifts_clamp_or_wrap_their_distance() {
+    for (name, left) in [("vshl", true), ("vshr", false)] {
+        for (types, [d_sign, a_sign]) in [
+            ("u32.u32.u32", [false; 2]),
+            ("s32.s32.u32", [true; 2]),
+            ("s32.u32.u32", [true, false]),
+            ("u32.s32.u32", [false, true]),
+        ] {
+            for (mode, sat, [of_a, of_b]) in [
+                ("clamp", "", ["", ""]),
+                ("wrap", "", ["", "b0"]),
+                ("clamp", ".sat", ["h1", "b3"]),
+                ("wrap", ".sat", ["b2", "h0"]),
+                ("clamp", ".sat", ["", "b1"]),
+            ] {
+                let dotted = |part: &str| match part {
+                    "" => String::new(),
+                    part => format!(".{part}"),
+                };
+                let text = format!(
+                    "{name}.{types}{sat}.{mode}.add {{d}}, {{a}}{}, {{b}}{}, {{c}};",
+                    dotted(of_a),
+                    dotted(of_b)
+                );
+                // Distances of all sizes in each byte.
+                check(&text, R, &[I, I, I], |x| {
+                    let of = |value: u64, name, sign| {
+                        let (bits, at) = part(name);
+                        number(value >> at, bits, sign)
+                    };
+                    let distance = of(x[1], of_b, false);
+                    let distance = match mode {
+                        "clamp" => distance.min(32),
+                        _ => distance.rem_euclid(32),
+                    };
+                    let value = of(x[0], of_a, a_sign);
+                    let mut value = match left {
+                        true => value * (1 << distance),
+                        false => value.div_euclid(1 << distance),
+                    };
+                    // The intermediate result has 34 bits.
+                    value = (value + (1 << 33)).rem_euclid(1 << 34) - (1 << 33);
+                    if !sat.is_empty() {
+                        let (least, most) = range(32, d_sign);
+                        value = value.clamp(least, most);
+                    }
+                    cut(value + number(x[2], 32, d_sign), 32)
+                });
+            }
+        }
+    }
+}
+
+#[test]
 fn elements_are_selected_from_both_registers_and_masked() {
     // Elements of a pair of registers from the highest on, and those that the result keeps.
     let selections = [

@@ -321,6 +321,12 @@ pub(crate) enum Op {
     },
     /// `fence.proxy`, `fence.mbarrier_init`.
     ProxyFence(ProxyFence),
+    /// `st.bulk`: zeros in shared memory.
+    Clear {
+        at: Address,
+        /// Row of the number of bytes.
+        bytes: u32,
+    },
     /// `setmaxnreg` to this number of registers of a thread.
     SetRegisters {
         count: u32,
