@@ -40,6 +40,22 @@ def test_a_parameter_may_choose_an_option_or_its_value():
         assert compile_options(["other"], names, values) == ([], [])
 
 
+def test_a_parameter_may_choose_any_standard(place, vectors):
+    values = {"standard": ["c++14", "c++17", "c++20"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = compile_options(["-std=standard"], {"standard": "standard"}, values)
+    assert kept == (["--std={standard}"], [])
+    source = SOURCE + '\nstatic_assert(__cplusplus / 100 == 2000 + STANDARD, "the standard");\n'
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows, _ = tune_kernel(
+            "vector_add", source, 1000, vectors, {"block_size_x": [64], "STANDARD": [14, 17, 20]}, device="vgpu:a100",
+            quiet=True, compiler_options=["-std=c++STANDARD"], answer=[vectors[1] + vectors[2], None, None, None],
+        )  # fmt: skip
+    assert {row["STANDARD"]: row["verdict"] for row in rows} == {14: "ok", 17: "ok", 20: "ok"}
+
+
 def test_options_of_parameters_reach_the_compiler(place, vectors):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

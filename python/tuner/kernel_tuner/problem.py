@@ -15,6 +15,7 @@ from .arguments import scalars_at
 from .conversions import convert_arguments, declared_dtype
 from .expressions import replace_params
 from .tables import Params, Reader
+from .tunable_scalars import passed_type
 
 _BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 _INCLUDE = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]')
@@ -105,8 +106,36 @@ class Problem:
         if declared is not None:
             dtype = np.dtype(self.passed[place].dtype)
             return bool(declared.itemsize == dtype.itemsize and declared != dtype)
+        return self.parameters[place].pointer and self._has_tunable_type(place)
+
+    def _has_tunable_type(self, place: int) -> bool:
         tunable = {*self.tune_params, *(self.defines or ())}
         return signature.has_tunable_type(self.parameters[place], self.source, self.kernel_name, tunable)
+
+    def converted_scalars(self) -> Dict[int, str]:
+        """Returns the scalars whose type a parameter chooses, by place, with the types of C in which they are passed."""
+        return {
+            place: passed_type(place, parameter, argument)
+            for place, (parameter, argument) in enumerate(zip(self.parameters, self.passed))
+            if isinstance(argument, np.generic) and not parameter.pointer and parameter.name and self._has_tunable_type(place)
+        }
+
+    def scalars_of_other_types(self, source: str) -> Dict[int, str]:
+        """Returns the same of those that a generated source declares in another type than the first one."""
+        if not callable(self.kernel_source):
+            return {}
+        try:
+            parameters = signature.parameters_of(source, self.kernel_name)
+        except ValueError:
+            # The kernel is in a file that the source includes.
+            return {}
+        found = {}
+        for place, (parameter, argument) in enumerate(zip(parameters, self.passed)):
+            if isinstance(argument, np.generic) and not parameter.pointer and parameter.name:
+                declared = declared_dtype(parameter)
+                if declared is not None and declared != argument.dtype:
+                    found[place] = passed_type(place, parameter, argument)
+        return found
 
     def outputs(self) -> List[int]:
         """Returns the places of the arguments that the kernel may write."""

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+#: Comments of C.
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _WRITE = r"=(?!=)|[-+*/%&|^]=|<<=|>>=|\+\+|--"
 # What follows an element that is written, or may be: a second subscript is not followed.
 _ASSIGNMENT = re.compile(rf"{_WRITE}|->|\[")
@@ -40,7 +41,7 @@ def base_name(kernel_name: str) -> str:
 
 def parameters_of(source: str, kernel_name: str) -> List[Parameter]:
     """Returns the parameters of a kernel; raises ValueError if the source does not define it."""
-    text = _COMMENT.sub(" ", source)
+    text = COMMENT.sub(" ", source)
     base = base_name(kernel_name)
     lists = [found for found in (_parameter_list(text, at.end(), base) for at in re.finditer("__global__", text)) if found is not None]
     # A macro may stand for `__global__ void`.
@@ -54,15 +55,15 @@ def parameters_of(source: str, kernel_name: str) -> List[Parameter]:
 
 def may_be_elsewhere(source: str, kernel_name: str) -> bool:
     """Reports whether a kernel that is not found may come from an included file or from macros."""
-    text = _COMMENT.sub(" ", source)
+    text = COMMENT.sub(" ", source)
     included = re.search(r'(?m)^[ \t]*#[ \t]*include[ \t]*"', text) is not None
     return included or "##" in text or re.search(rf"\b{re.escape(base_name(kernel_name))}\b", text) is not None
 
 
 def has_tunable_type(parameter: Parameter, source: str, kernel_name: str, tunable: Iterable[str]) -> bool:
-    """Reports whether a tunable name may choose the type that a pointer points to: by itself, by macros and
-    aliases of types, or as an argument of the kernel's template."""
-    text = _COMMENT.sub(" ", source)
+    """Reports whether a tunable name may choose the type of a parameter, or the type that it points to: by itself, by
+    macros and aliases of types, or as an argument of the kernel's template."""
+    text = COMMENT.sub(" ", source)
     names = set(tunable)
     templates = set(_IDENTIFIER.findall(" ".join(re.findall(r"template\s*<([^{};()]*)>", text))))
     if names & set(_IDENTIFIER.findall(kernel_name.partition("<")[2])):
@@ -79,7 +80,7 @@ def has_tunable_type(parameter: Parameter, source: str, kernel_name: str, tunabl
             break
         names |= more
     type_words = _IDENTIFIER.findall(parameter.text)[: -1 if parameter.name else None]
-    return parameter.pointer and not names.isdisjoint(type_words)
+    return not names.isdisjoint(type_words)
 
 
 def _macros(text: str) -> Dict[str, str]:
@@ -131,6 +132,11 @@ def _inside(text: str, opening: int) -> Optional[str]:
         if depth == 0:
             return text[opening + 1 : place]
     return None
+
+
+def split_list(text: str, at: int) -> List[str]:
+    """Returns the parts of the list whose text begins after the parenthesis before `at`."""
+    return _split(_inside(text, at - 1) or "")
 
 
 def _split(text: str) -> List[str]:

@@ -20,6 +20,7 @@ from .implicit import include_of
 from .problem import Problem, folders_of_includes, included_files, read_source, with_copied_includes
 from .spelling import argument_file, compile_options, ending_of, quoted, save_array, scalar, scalar_value
 from .tables import Params
+from .tunable_scalars import converting
 
 PROBLEM = "script"
 _AXES = ("x", "y", "z")
@@ -126,15 +127,17 @@ class Export:
             # Files of two folders, and those that are written here, may have the same name.
             taken = each.name in copies or _WRITTEN.fullmatch(each.name)
             copies[f"included_{number}_{each.name}" if taken else each.name] = each
-        for name, file in copies.items():
-            text = with_copied_includes(read_source(file, {}), copies, file.parent)
-            (self.folder / name).write_text(text, encoding="utf-8")
+        copied = {name: with_copied_includes(read_source(file, {}), copies, file.parent) for name, file in copies.items()}
         self._sources: Dict[str, str] = {}
+        self._converted = problem.converted_scalars()
         if callable(main):
             includes = self._write_generated(main, copies)
         else:
             self._sources["source.cu"] = with_copied_includes(problem.first_source, copies)
             includes = '#include "source.cu"\n'
+        self._convert_scalars(copied)
+        for name, text in copied.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
         if problem.defines is None:
             self._derive_defaults()
         preamble = self._defines() + "".join(self._unroll(name) for name in problem.tune_params)
@@ -144,6 +147,22 @@ class Export:
         for name, text in self._sources.items():
             (self.folder / name).write_text(self._unrolled(text), encoding="utf-8")
         self._warn_of_unused()
+
+    def _convert_scalars(self, copied: Dict[str, str]) -> None:
+        """Lets the kernel convert the scalars whose type a parameter chooses."""
+        found = False
+        for sources in (self._sources, copied):
+            for name, text in sources.items():
+                types = {**self._converted, **self.problem.scalars_of_other_types(text)}
+                converted = converting(text, self.problem.kernel_name, types) if types else None
+                found = found or converted is not None
+                sources[name] = text if converted is None else converted
+        if self._converted and not found:
+            place = min(self._converted)
+            raise TypeError(
+                f"argument {place} is a scalar and a tunable parameter chooses the type of `{self.problem.parameters[place].text}`, "
+                "which the kernel converts only where its definition is in kernel_source; give the parameter a fixed type"
+            )
 
     def _write_generated(self, generate: Callable[[Params], str], copies: Mapping[str, Path]) -> str:
         """Writes the different sources that a function returns, numbered."""
@@ -249,7 +268,8 @@ class Export:
                 kind += ", any_type: true" if problem.takes_any_type(place) else ""
                 lines.append(f"  - {{ name: {name}, type: {kind}, role: {role}, shape: [{size}]{fill} }}")
             else:
-                kind = declared_type(argument.dtype, where, problem.declaration(place))
+                declared = self._converted.get(place) or problem.declaration(place)
+                kind = declared_type(argument.dtype, where, declared)
                 lines.append(f"  - {{ name: {name}, type: {kind}, role: scalar, value: {scalar_value(argument, where, kind)} }}")
         return lines
 

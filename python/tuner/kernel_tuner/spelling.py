@@ -68,7 +68,7 @@ def compile_options(
         chosen = [name for name in tune_params if name in expressions.words_of(word)]
         combinations = itertools.product(*(tune_params[name] for name in chosen))
         spelled = [_taken(expressions.replace_params(word, dict(zip(chosen, values)))) for values in combinations]
-        if None in spelled or chosen and "" in spelled:
+        if None in spelled:
             dropped.append(word)
         else:
             kept += [expressions.replace_params(word, braced)] if chosen else [text for text in spelled if text]
