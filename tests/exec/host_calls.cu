@@ -66,6 +66,35 @@ static void contexts_and_devices() {
   OK(cuMemAlloc(&pointer, 16));
 }
 
+// The contexts of memory and streams end with these: a reset hands out their addresses and handles again.
+static void contexts_of_memory() {
+  CUcontext before, created, found;
+  CUdeviceptr pointer, again;
+  CUstream stream;
+  cudaStream_t stream_again;
+  OK(cudaDeviceReset());
+  OK(cuCtxGetCurrent(&before));
+  OK(cuCtxCreate(&created, nullptr, 0, 0));
+  OK(cuMemAlloc(&pointer, 1 << 20));
+  OK(cuStreamCreate(&stream, 0));
+  OK(cuPointerGetAttribute(&found, CU_POINTER_ATTRIBUTE_CONTEXT, pointer));
+  EXPECT(found == created, true);
+  OK(cuStreamGetCtx(stream, &found));
+  EXPECT(found == created, true);
+  OK(cuMemFree(pointer));
+  OK(cuCtxSetCurrent(before));
+  OK(cudaDeviceReset());
+  OK(cudaMalloc((void **)&again, 1 << 20));
+  OK(cudaStreamCreate(&stream_again));
+  EXPECT(again == pointer && stream_again == stream, true);
+  OK(cuPointerGetAttribute(&found, CU_POINTER_ATTRIBUTE_CONTEXT, again));
+  EXPECT(found == before, true);
+  OK(cuStreamGetCtx(stream_again, &found));
+  EXPECT(found == before, true);
+  OK(cudaDeviceReset());
+  OK(cuCtxDestroy(created));
+}
+
 static void flags_and_times() {
   cudaEvent_t timed, untimed;
   unsigned flags;
@@ -90,6 +119,17 @@ static void CUDART_CB count(cudaStream_t, cudaError_t status, void *argument) {
   called += *(int *)argument;
 }
 
+static struct {
+  cudaEvent_t event;
+  cudaStream_t stream, other;
+  int found[5];
+} asked;
+static void CUDART_CB ask(void *) {
+  const int found[] = {cudaEventQuery(asked.event), cudaStreamQuery(asked.stream), cudaStreamQuery(asked.other),
+                       cudaEventSynchronize(asked.event), cudaEventQuery((cudaEvent_t)0x77770)};
+  for (int i = 0; i < 5; i++) asked.found[i] = found[i];
+}
+
 static void callbacks() {
   static int step = 1;
   cudaStream_t stream, other;
@@ -109,6 +149,19 @@ static void callbacks() {
   OK(cuStreamWriteValue32(other, word, 1, 0));
   OK(cuStreamSynchronize(stream));
   EXPECT(called, 2);
+  // One may ask whether work is complete: its own stream is not, and what was recorded before it is.
+  OK(cudaEventCreate(&asked.event));
+  OK(cudaEventRecord(asked.event, stream));
+  asked.stream = stream;
+  asked.other = other;
+  OK(cudaLaunchHostFunc(stream, ask, nullptr));
+  OK(cudaStreamSynchronize(stream));
+  EXPECT(asked.found[0], cudaSuccess);
+  EXPECT(asked.found[1], cudaErrorNotReady);
+  EXPECT(asked.found[2], cudaSuccess);
+  EXPECT(asked.found[3], cudaErrorNotPermitted);
+  EXPECT(asked.found[4], cudaErrorInvalidResourceHandle);
+  cudaGetLastError();
   // No graph holds one.
   OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   EXPECT(cudaStreamAddCallback(stream, count, &step, 0), cudaErrorStreamCaptureUnsupported);
@@ -164,6 +217,7 @@ int main() {
   advise();
   copy_too_much();
   contexts_and_devices();
+  contexts_of_memory();
   flags_and_times();
   reset();
   variables_after_reset();

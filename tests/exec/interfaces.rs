@@ -132,6 +132,40 @@ fn launches_of_one_executable_graph_are_ordered() {
 #[test]
 #[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
 fn graphs_with_memory_are_restricted() {
-    let (code, stdout, stderr) = built("graph_memory.cu", &[]);
+    let (code, stdout, stderr) = built_with("graph_memory.cu", &["-lcuda"], &[]);
     assert_eq!((code, stdout.as_str()), (Some(0), "passed\n"), "{stderr}");
+}
+
+/// A fault of a kernel is the result of all later calls that use the context, until a reset, and of no others.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn calls_after_a_fault_return_it() {
+    let options = ["--error-exitcode", "0"];
+    let (code, stdout, stderr) = built_for("after_fault.cu", &options, &["-lcuda"], &[]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "passed\n"), "{stderr}");
+}
+
+/// The stream of a thread ends with it, and another thread does not take its captures over.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn threads_that_end_leave_no_stream() {
+    let options = ["--default-stream", "per-thread", "-lcuda"];
+    let (code, stdout, stderr) = built_with("ended_threads.cu", &options, &[]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "passed\n"), "{stderr}");
+}
+
+/// Three branches of a graph and a node that waits for all of them.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn a_node_waits_for_each_of_three_lanes() {
+    for (without, code) in [("3", 0), ("0", 4), ("1", 4), ("2", 4)] {
+        let (ended, stdout, stderr) = built("graph_lanes.cu", &[without]);
+        let expected = (Some(code), "6\n");
+        assert_eq!((ended, stdout.as_str()), expected, "{without}: {stderr}");
+        assert_eq!(
+            stderr.contains("unordered"),
+            code == 4,
+            "{without}: {stderr}"
+        );
+    }
 }

@@ -7,8 +7,21 @@ use crate::errors::{self, Code};
 use crate::state::thread_state;
 
 /// Exports functions of the runtime interface: each body is a `Result<(), Code>`, whose error is kept
-/// for `cudaGetLastError`.
+/// for `cudaGetLastError`. After a fault of a kernel they return it.
 macro_rules! runtime {
+    ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
+        $crate::abi::runtime_after_fault! {
+            $($(#[$meta])*
+            fn $name($($argument: $type),*) {
+                $crate::connection::check_fault()?;
+                $body
+            })+
+        }
+    };
+}
+
+/// The same, but a fault has no effect on them: they use no context, or end it.
+macro_rules! runtime_after_fault {
     ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
         $($(#[$meta])*
         #[cfg_attr(any(shim = "cudart12", shim = "cudart13"), unsafe(no_mangle))]
@@ -19,7 +32,7 @@ macro_rules! runtime {
     };
 }
 
-/// Exports functions of the driver interface.
+/// Exports functions of the driver interface on which a fault of a kernel has no effect.
 macro_rules! driver {
     ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
         $($(#[$meta])*
@@ -31,26 +44,28 @@ macro_rules! driver {
     };
 }
 
-/// Exports functions of the driver interface that need a current context.
+/// Exports functions of the driver interface that need a current context, and return its fault.
 macro_rules! in_context {
     ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
         $crate::abi::driver! {
             $($(#[$meta])*
             fn $name($($argument: $type),*) {
                 $crate::driver::contexts::current()?;
+                $crate::connection::check_fault()?;
                 $body
             })+
         }
     };
 }
 
-/// Exports functions of the driver interface that need `cuInit`.
+/// Exports functions of the driver interface that need `cuInit`, and return a fault of a kernel.
 macro_rules! initialized {
     ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
         $crate::abi::driver! {
             $($(#[$meta])*
             fn $name($($argument: $type),*) {
                 $crate::driver::contexts::check_initialized()?;
+                $crate::connection::check_fault()?;
                 $body
             })+
         }
@@ -65,6 +80,7 @@ macro_rules! on_stream {
             $($(#[$meta])*
             fn $name($($argument: $type),*) {
                 $crate::driver::contexts::check_stream($stream)?;
+                $crate::connection::check_fault()?;
                 $body
             })+
         }
@@ -104,7 +120,7 @@ macro_rules! both_as {
 
 pub(crate) use {
     both, both_as, both_initialized, both_on_stream, driver, in_context, initialized, on_stream,
-    runtime,
+    runtime, runtime_after_fault,
 };
 
 /// Lets the next call of this thread mean the stream of the thread by the default stream. The functions for programs

@@ -5,9 +5,11 @@ use std::sync::atomic::Ordering;
 use crate::abi::means_own_stream;
 use crate::connection::{call, clear_sticky, flush_printed, send};
 use crate::errors::{self, Code};
+use crate::graph::host_function_of;
 use crate::memory;
 use crate::protocol::{ALL_STREAMS, Message, Op};
 use crate::state::{OwnStream, lock, state, thread_state};
+use crate::system::is_first_thread;
 use crate::values;
 
 /// Sends numbers alone.
@@ -73,7 +75,35 @@ fn own_stream() -> u64 {
     };
     let own = OwnStream { handle, resets };
     thread_state(|thread| thread.own_stream.set(own));
+    // In the destructors of a thread that ends there is no other one: such a stream stays.
+    let _ = END_OF_THREAD.try_with(|_| ());
     handle
+}
+
+/// Ends the stream of a thread with the thread.
+struct EndOfThread;
+
+thread_local! {
+    static END_OF_THREAD: EndOfThread = const { EndOfThread };
+}
+
+impl Drop for EndOfThread {
+    fn drop(&mut self) {
+        // At the end of the process another thread may have the connection, and a child after `fork` must not use it.
+        if is_first_thread() {
+            return;
+        }
+        let none = OwnStream {
+            handle: 0,
+            resets: 0,
+        };
+        let own = thread_state(|thread| thread.own_stream.replace(none));
+        if own.handle != 0 && own.resets == state().resets.load(Ordering::Relaxed) {
+            // Operations of the stream that wait run before its end. Nothing is left that an error could be told to.
+            let _ = values::end_stream_in_order(own.handle);
+            crate::graph::abandon_capture(own.handle);
+        }
+    }
 }
 
 /// Flags and priority of a stream.
@@ -138,6 +168,7 @@ pub(crate) fn destroy_stream(stream: u64) -> Result<(), Code> {
 
 /// Ends a stream on the device.
 pub(crate) fn end_stream(stream: u64) -> Result<(), Code> {
+    lock(&state().contexts_of).remove(&stream);
     request(Op::DestroyStream, &[stream]).map(drop)
 }
 
@@ -158,14 +189,23 @@ pub(crate) fn join(stream: u64) -> Result<(), Code> {
 /// Fails where a stream is busy: operations complete when they are submitted, but for those that wait for a value.
 pub(crate) fn query(stream: u64) -> Result<(), Code> {
     values::refuse_unfinished(stream)?;
-    synchronize(stream)
+    match host_function_of() {
+        None => synchronize(stream),
+        // The function is itself work of the stream.
+        Some(own) if own == stream => Err(errors::NOT_READY),
+        // An order of the host after the stream would hide accesses that the program does not await.
+        Some(_) => describe_stream(stream).map(drop),
+    }
 }
 
 /// Fails where an event has not completed.
 pub(crate) fn query_event(event: u64) -> Result<(), Code> {
     crate::graph::refuse_captured_event(event)?;
     values::refuse_unrecorded(event)?;
-    synchronize_event(event)
+    match host_function_of() {
+        None => synchronize_event(event),
+        Some(_) => request(Op::FindEvent, &[event]).map(drop),
+    }
 }
 
 /// Waits for all streams.
@@ -247,6 +287,7 @@ pub(crate) fn reset() -> Result<(), Code> {
     memory::forget_all();
     crate::graph::forget_memory();
     crate::graph::abandon_captures();
+    lock(&state().contexts_of).clear();
     lock(&state().limits).clear();
     clear_sticky();
     Ok(())

@@ -200,7 +200,8 @@ pub(crate) fn receive(op: Op, head: &Message, sink: Sink<'_>) -> Result<Reply, C
 }
 
 fn exchange(op: Op, head: &Message, bulk: &[u8], sink: Option<Sink<'_>>) -> Result<Reply, Code> {
-    if in_host_function() {
+    // A function of the program may ask whether work is complete.
+    if in_host_function() && !matches!(op, Op::DescribeStream | Op::FindEvent) {
         return Err(errors::NOT_PERMITTED);
     }
     let mut guard = lock(connection()?)?;
@@ -215,7 +216,10 @@ fn exchange(op: Op, head: &Message, bulk: &[u8], sink: Option<Sink<'_>>) -> Resu
         errors::SUCCESS => Ok(reply),
         code => {
             note_sticky(code);
-            FAILURE.set(String::from_utf8_lossy(&reply.bulk).into_owned());
+            // At the end of a thread its copy may be gone.
+            let _ = FAILURE.try_with(|failure| {
+                failure.replace(String::from_utf8_lossy(&reply.bulk).into_owned())
+            });
             Err(code)
         }
     }
@@ -349,6 +353,14 @@ fn note_sticky(code: Code) {
     }
 }
 
+/// Fails with the sticky error, also where the device is not asked.
+pub(crate) fn check_fault() -> Result<(), Code> {
+    match state().sticky.load(Ordering::Relaxed) {
+        errors::SUCCESS => Ok(()),
+        code => Err(code),
+    }
+}
+
 /// Forgets the sticky error: the device was reset.
 pub(crate) fn clear_sticky() {
     state().sticky.store(0, Ordering::Relaxed);
@@ -370,8 +382,7 @@ pub(crate) fn keep_last(code: Code) -> Code {
 
 /// The last error of this thread; `clear` forgets it, but for a sticky one.
 pub(crate) fn last_error(clear: bool) -> Code {
-    let sticky = state().sticky.load(Ordering::Relaxed);
-    if sticky != errors::SUCCESS {
+    if let Err(sticky) = check_fault() {
         return sticky;
     }
     match clear {

@@ -36,7 +36,7 @@ pub(crate) use dot::write_dot;
 pub(crate) use edges::{
     Handles, Question, Wanted, add, change_edges, list_edges, list_related, remove,
 };
-pub(crate) use host_call::{HostCall, in_host_function};
+pub(crate) use host_call::{HostCall, host_function_of, in_host_function};
 pub(crate) use memory::{
     AllocationNode, GraphMemory, allocate_in_order, attribute, forget_memory, free, freed_by, owns,
     release_in_order, set_attribute, trim,
@@ -107,7 +107,7 @@ impl Node {
             Node::Fill(fill) => Fill { stream, ..*fill }.run(),
             Node::Host(call) => {
                 client::order_host_function(stream)?;
-                call.run();
+                call.run(stream);
                 Ok(())
             }
             Node::Record(event) => client::record_event(*event, stream),

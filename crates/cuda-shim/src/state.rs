@@ -21,7 +21,7 @@ use crate::graph::{Captures, Graph, GraphMemory, NodeArguments, NodeAttribute, U
 use crate::kernels::Signature;
 use crate::memory::Mapping;
 use crate::registered::Range;
-use crate::system::{find_symbol, thread_number};
+use crate::system::find_symbol;
 use crate::values::Held;
 
 /// State of the process.
@@ -74,6 +74,11 @@ pub(crate) struct State {
     pub(crate) next_held: AtomicU64,
     /// Times that the program has reset the device.
     pub(crate) resets: AtomicU64,
+    /// Number of the next thread.
+    pub(crate) next_thread: AtomicU64,
+    /// Contexts of the streams and of the memory of the driver's interface, by handle and address, where not the
+    /// primary one.
+    pub(crate) contexts_of: Mutex<BTreeMap<u64, u64>>,
     /// Returns the state of the calling thread.
     thread: extern "C" fn() -> *const ThreadState,
 }
@@ -92,8 +97,8 @@ pub(crate) struct OwnStream {
 pub(crate) struct ThreadState {
     /// Mode of captures (`cudaStreamCaptureMode`), which programs exchange.
     pub(crate) capture_mode: Cell<u32>,
-    /// The thread runs a function of the program in the order of a stream.
-    pub(crate) in_host_function: Cell<bool>,
+    /// The stream in whose order the thread runs a function of the program.
+    pub(crate) host_function_of: Cell<Option<u64>>,
     /// The next call means the stream of the thread by the default stream.
     pub(crate) next_means_own: Cell<bool>,
     /// The same of the call that runs.
@@ -102,6 +107,8 @@ pub(crate) struct ThreadState {
     pub(crate) runtime_calls: Cell<u64>,
     /// Stream of the thread.
     pub(crate) own_stream: Cell<OwnStream>,
+    /// Number of the thread, which no other one has; 0 before it is asked for.
+    pub(crate) number: Cell<u64>,
 }
 
 static OWN: State = State {
@@ -131,17 +138,20 @@ static OWN: State = State {
     holds: AtomicBool::new(false),
     next_held: AtomicU64::new(0),
     resets: AtomicU64::new(0),
+    next_thread: AtomicU64::new(1),
+    contexts_of: Mutex::new(BTreeMap::new()),
     thread: own_thread,
 };
 
 thread_local! {
     static THREAD: ThreadState = const { ThreadState {
         capture_mode: Cell::new(0),
-        in_host_function: Cell::new(false),
+        host_function_of: Cell::new(None),
         next_means_own: Cell::new(false),
         means_own: Cell::new(false),
         runtime_calls: Cell::new(0),
         own_stream: Cell::new(OwnStream { handle: 0, resets: 0 }),
+        number: Cell::new(0),
     } };
 }
 
@@ -213,8 +223,14 @@ pub(crate) fn lock<T>(part: &'static Mutex<T>) -> MutexGuard<'static, T> {
 pub(crate) struct Thread(u64);
 
 impl Thread {
-    /// The calling thread.
+    /// The calling thread. The system gives the identifier of one that has ended to another, so that it does not serve.
     pub(crate) fn current() -> Thread {
-        Thread(thread_number())
+        Thread(thread_state(|thread| {
+            if thread.number.get() == 0 {
+                let number = state().next_thread.fetch_add(1, Ordering::Relaxed);
+                thread.number.set(number);
+            }
+            thread.number.get()
+        }))
     }
 }

@@ -19,7 +19,6 @@ unsafe extern "C" {
     fn fflush(stream: *mut c_void) -> c_int;
     fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
-    fn pthread_self() -> usize;
     static stdout: *mut c_void;
 }
 
@@ -70,10 +69,12 @@ pub(crate) fn unmap(address: u64, bytes: u64) {
     }
 }
 
-/// Returns the number of the calling thread.
-pub(crate) fn thread_number() -> u64 {
-    // SAFETY: a function without conditions.
-    unsafe { pthread_self() as u64 }
+/// Reports whether the calling thread is the first one of its process, which ends with the process.
+pub(crate) fn is_first_thread() -> bool {
+    // `PROCESS/task/THREAD`
+    let link = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+    let names: Vec<_> = link.iter().collect();
+    names.first() == names.last()
 }
 
 /// Writes to the program's C stream `stdout`, so that the order with its own `printf` stays.

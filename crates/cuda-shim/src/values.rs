@@ -184,16 +184,21 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
 pub(crate) fn destroy_stream(stream: u64) -> Result<(), Code> {
     // The stream ends also where an operation of another one fails.
     let progressed = progress();
+    end_stream_in_order(stream).and(progressed)
+}
+
+/// Ends a stream after its operations that wait.
+pub(crate) fn end_stream_in_order(stream: u64) -> Result<(), Code> {
     let mut held = held();
     if held.destroyed.contains(&stream) {
         return Err(errors::INVALID_HANDLE);
     }
     if held.queues.contains_key(&stream) {
         held.destroyed.insert(stream);
-        return progressed;
+        return Ok(());
     }
     drop(held);
-    client::end_stream(stream).and(progressed)
+    client::end_stream(stream)
 }
 
 /// Drops all operations that wait: the device was reset, and hands out the handles of streams again.

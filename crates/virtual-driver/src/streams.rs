@@ -218,6 +218,11 @@ impl Streams {
         self.events.remove(&event).is_some()
     }
 
+    /// Reports whether the handle is an event's.
+    pub(crate) fn has_event(&self, event: u64) -> bool {
+        self.events.contains_key(&event)
+    }
+
     /// The operations that precede the next one of a stream.
     fn preceding(&self, stream: u64) -> Clock {
         let mut clock = self.host.clone();

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::abi::{driver, in_context, initialized, store};
+use crate::abi::{driver, in_context, store};
 use crate::client;
 use crate::driver::contexts::{
     self, PRIMARY, check_initialized, contexts, current, pop, pop_if_current, push, selected,
@@ -192,9 +192,10 @@ driver! {
     }
 }
 
-initialized! {
+driver! {
     /// Returns the device of the current context, also of a primary one that nobody retains.
     fn cuCtxGetDevice(number: *mut c_int) {
+        check_initialized()?;
         match selected() {
             Some(PRIMARY) => {}
             _ => current().map(drop)?,

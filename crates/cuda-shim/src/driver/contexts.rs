@@ -10,7 +10,7 @@ use crate::client::{self, is_of_each_context};
 use crate::connection::device;
 use crate::errors::{self, Code};
 use crate::memory::address_of;
-use crate::state::{state, thread_state};
+use crate::state::{lock, state, thread_state};
 
 /// Handle of the primary context.
 pub(crate) const PRIMARY: u64 = 0x2100;
@@ -28,10 +28,6 @@ pub(crate) struct Contexts {
     pub(crate) primary_flags: u32,
     /// Flags of the created contexts.
     pub(crate) created: BTreeMap<u64, u32>,
-    /// Contexts of the streams that this interface created.
-    of_streams: BTreeMap<u64, u64>,
-    /// Contexts of the memory that this interface allocated, by its address, where not the primary one.
-    of_memory: BTreeMap<u64, u64>,
     next: u64,
 }
 
@@ -39,8 +35,6 @@ static CONTEXTS: Mutex<Contexts> = Mutex::new(Contexts {
     retained: 0,
     primary_flags: 0,
     created: BTreeMap::new(),
-    of_streams: BTreeMap::new(),
-    of_memory: BTreeMap::new(),
     next: PRIMARY + HANDLE_STEP,
 });
 
@@ -145,38 +139,18 @@ pub(crate) fn check_stream(stream: *const c_void) -> Result<(), Code> {
     }
 }
 
-/// Keeps the context that a stream was created in.
-pub(crate) fn note_stream(stream: u64, context: u64) {
-    contexts().of_streams.insert(stream, context);
+/// Keeps the context that a stream was created in, by its handle, or memory, by its address.
+pub(crate) fn note_context(of: u64, context: u64) {
+    if context != PRIMARY {
+        lock(&state().contexts_of).insert(of, context);
+    }
 }
 
-/// Keeps the context that memory was allocated in.
-pub(crate) fn note_memory(address: u64, context: u64) {
-    let mut contexts = contexts();
-    match context {
-        PRIMARY => contexts.of_memory.remove(&address),
-        created => contexts.of_memory.insert(address, created),
-    };
-}
-
-/// The context of memory. What the runtime allocates is of the primary one.
-pub(crate) fn memory_context(address: u64) -> u64 {
-    contexts()
-        .of_memory
-        .get(&address)
-        .copied()
-        .unwrap_or(PRIMARY)
-}
-
-/// Forgets a destroyed stream.
-pub(crate) fn forget_stream(stream: u64) {
-    contexts().of_streams.remove(&stream);
-}
-
-/// The context of a stream. The runtime's are of the primary one.
-pub(crate) fn stream_context(stream: u64) -> u64 {
-    let contexts = contexts();
-    contexts.of_streams.get(&stream).copied().unwrap_or(PRIMARY)
+/// The context of a stream or of memory. What the runtime creates is of the primary one.
+pub(crate) fn context_of(stream_or_address: u64) -> u64 {
+    let contexts = lock(&state().contexts_of);
+    let created = contexts.get(&stream_or_address);
+    created.copied().unwrap_or(PRIMARY)
 }
 
 /// Makes a context current over the one before.

@@ -323,7 +323,7 @@ fn best_block(
     Ok(best)
 }
 
-driver! {
+initialized! {
     /// Returns the function of a kernel: the same handle.
     fn cuKernelGetFunction(function: *mut *mut c_void, kernel: *mut c_void) {
         find_function(kernel)?;

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::abi::{driver, initialized, store};
+use crate::abi::{initialized, store};
 use crate::driver::copies::Copy3d;
 use crate::driver::devices::check_device;
 use crate::driver::graphs::KernelNode2;
@@ -110,9 +110,7 @@ initialized! {
         // SAFETY: the program passes where the handle goes.
         unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Free(address)) }
     }
-}
 
-driver! {
     /// Returns an attribute of the memory of graphs.
     fn cuDeviceGetGraphMemAttribute(device: c_int, attribute: c_uint, value: *mut u64) {
         check_device(device)?;

@@ -2,9 +2,9 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::abi::{driver, in_context, on_stream, store};
+use crate::abi::{in_context, initialized, on_stream, store};
 use crate::advice::{self, Range};
-use crate::driver::contexts::{PRIMARY, check_initialized, memory_context, note_memory, selected};
+use crate::driver::contexts::{PRIMARY, context_of, note_context, selected};
 use crate::errors::{self, Code};
 use crate::graph::refuse_unsafe;
 use crate::memory::{
@@ -23,7 +23,7 @@ pub(crate) unsafe fn allocate_into(to: *mut u64, bytes: usize, kind: u32) -> Res
     }
     refuse_unsafe()?;
     let address = memory::allocate(bytes as u64, kind)?;
-    note_memory(address, selected().unwrap_or(PRIMARY));
+    note_context(address, selected().unwrap_or(PRIMARY));
     // SAFETY: the caller's promise.
     unsafe { store(to, address) }
 }
@@ -272,7 +272,7 @@ fn attribute(pointer: Option<Pointer>, number: c_uint) -> Result<Value, Code> {
     let (address, base, bytes) = pointer.map_or((0, 0, 0), |p| (p.address, p.base, p.bytes));
     let kind = pointer.map_or(kind::DEVICE, |pointer| pointer.kind);
     Ok(match number {
-        1 => Value::Long(if known { memory_context(base) } else { 0 }),
+        1 => Value::Long(if known { context_of(base) } else { 0 }),
         2 if !known => Value::Int(0),
         2 => Value::Int(if kind == kind::PINNED { HOST } else { DEVICE }),
         3 => Value::Long(if reaches_device(pool_of(address)) {
@@ -296,10 +296,9 @@ fn attribute(pointer: Option<Pointer>, number: c_uint) -> Result<Value, Code> {
     })
 }
 
-driver! {
+initialized! {
     /// Returns what is known of an address.
     fn cuPointerGetAttribute(value: *mut c_void, number: c_uint, address: u64) {
-        check_initialized()?;
         let pointer = describe(address)?;
         if number == 4 && pointer.kind == kind::DEVICE {
             return Err(errors::INVALID_VALUE);
@@ -315,7 +314,6 @@ driver! {
         values: *mut *mut c_void,
         address: u64,
     ) {
-        check_initialized()?;
         if numbers.is_null() || values.is_null() {
             return Err(errors::INVALID_VALUE);
         }
@@ -329,7 +327,6 @@ driver! {
 
     /// Sets an attribute: no effect, since copies are synchronous.
     fn cuPointerSetAttribute(_value: *const c_void, _number: c_uint, address: u64) {
-        check_initialized()?;
         describe(address).map(drop)
     }
 }

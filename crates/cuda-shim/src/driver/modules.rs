@@ -311,10 +311,11 @@ driver! {
         // SAFETY: the program passes where the result goes.
         unsafe { store(mode, 1) }
     }
+}
 
+initialized! {
     /// Finds a kernel.
     fn cuLibraryGetKernel(kernel: *mut *mut c_void, library: *mut c_void, name: *const c_char) {
-        check_initialized()?;
         // SAFETY: the program passes a name and where the handle goes.
         unsafe { find_kernel(kernel, library, name) }
     }
@@ -328,7 +329,6 @@ driver! {
 
     /// Returns the kernels.
     fn cuLibraryEnumerateKernels(kernels: *mut *mut c_void, count: c_uint, library: *mut c_void) {
-        check_initialized()?;
         // SAFETY: the program states how many handles fit.
         unsafe { list_kernels(kernels, count, library) }
     }

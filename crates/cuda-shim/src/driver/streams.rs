@@ -2,11 +2,9 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::abi::{driver, in_context, on_stream, store};
+use crate::abi::{in_context, on_stream, store};
 use crate::client::{self, is_of_each_context};
-use crate::driver::contexts::{
-    check_initialized, current, forget_stream, note_stream, stream_context,
-};
+use crate::driver::contexts::{self, current, note_context};
 use crate::errors::Code;
 use crate::graph::{self, CaptureInfo, Handles};
 use crate::memory::{address_of, pointer_to, stream_of};
@@ -18,7 +16,7 @@ use crate::memory::{address_of, pointer_to, stream_of};
 unsafe fn create(to: *mut *mut c_void, flags: c_uint, priority: c_int) -> Result<(), Code> {
     let context = current()?;
     let stream = client::create_stream(flags, priority)?;
-    note_stream(stream, context);
+    note_context(stream, context);
     // SAFETY: the caller's promise.
     unsafe { store(to, pointer_to(stream)) }
 }
@@ -28,12 +26,13 @@ fn context_of(stream: *mut c_void) -> Result<u64, Code> {
     if is_of_each_context(address_of(stream)) {
         return current();
     }
-    check_initialized()?;
     client::describe_stream(stream_of(stream))?;
-    Ok(stream_context(stream_of(stream)))
+    Ok(contexts::context_of(stream_of(stream)))
 }
 
-driver! {
+on_stream! {
+    stream;
+
     /// Returns the context of a stream.
     fn cuStreamGetCtx(stream: *mut c_void, context: *mut *mut c_void) {
         // SAFETY: the program passes where the handle goes.
@@ -80,11 +79,7 @@ on_stream! {
     stream;
 
     /// Destroys a stream.
-    fn cuStreamDestroy_v2(stream: *mut c_void) {
-        client::destroy_stream(address_of(stream))?;
-        forget_stream(address_of(stream));
-        Ok(())
-    }
+    fn cuStreamDestroy_v2(stream: *mut c_void) { client::destroy_stream(address_of(stream)) }
 
     /// Associates managed memory with a stream: no effect.
     fn cuStreamAttachMemAsync(

@@ -15,16 +15,21 @@ pub(crate) struct HostCall {
 }
 
 impl HostCall {
-    /// Calls the function, which may not call CUDA.
-    pub(crate) fn run(&self) {
-        let before = thread_state(|thread| thread.in_host_function.replace(true));
+    /// Calls the function in the order of a stream. It may not call CUDA, except to ask whether work is complete.
+    pub(crate) fn run(&self, stream: u64) {
+        let before = thread_state(|thread| thread.host_function_of.replace(Some(stream)));
         // SAFETY: the program gave the function with this argument for this call.
         unsafe { (self.function)(pointer_to(self.argument)) };
-        thread_state(|thread| thread.in_host_function.set(before));
+        thread_state(|thread| thread.host_function_of.set(before));
     }
+}
+
+/// Returns the stream in whose order the thread runs a function of the program.
+pub(crate) fn host_function_of() -> Option<u64> {
+    thread_state(|thread| thread.host_function_of.get())
 }
 
 /// Reports whether the thread runs a function of the program in the order of a stream.
 pub(crate) fn in_host_function() -> bool {
-    thread_state(|thread| thread.in_host_function.get())
+    host_function_of().is_some()
 }

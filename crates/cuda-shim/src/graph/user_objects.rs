@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{HANDLE_STEP, HostCall, with_graph};
 use crate::errors::{self, Code};
+use crate::protocol::NO_STREAM;
 use crate::state::{lock, state};
 
 /// `cudaGraphUserObjectMove`: the graph takes over references of the caller.
@@ -54,7 +55,7 @@ pub(crate) fn release_object(handle: u64, count: u32) -> Result<(), Code> {
     // The function may release other objects.
     drop(objects);
     if let Some(UserObject { destroy, .. }) = ended {
-        destroy.run();
+        destroy.run(NO_STREAM);
     }
     Ok(())
 }

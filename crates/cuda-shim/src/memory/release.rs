@@ -51,6 +51,7 @@ fn is_pooled(address: u64) -> bool {
 /// Ends what is known of freed memory.
 fn forget(address: u64) {
     crate::advice::forget(address);
+    lock(&state().contexts_of).remove(&address);
     let mut mappings = lock(&state().mappings);
     if let Some(mapping) = mappings.remove(&address) {
         system::unmap(address & !(PAGE - 1), mapped_bytes(address, mapping.bytes));

@@ -156,4 +156,6 @@ operations! {
     NoteAccess = 66,
     /// `address: u64, stream: u64`: frees memory of a pool after the work of a stream; `NO_STREAM` has no order.
     FreeInOrder = 67,
+    /// `event: u64`: fails where there is none.
+    FindEvent = 68,
 }

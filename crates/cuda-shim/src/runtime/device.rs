@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::abi::{meant_flags, runtime, store, store_text, text};
+use crate::abi::{meant_flags, runtime, runtime_after_fault, store, store_text, text};
 use crate::client;
 use crate::connection::{device, last_error};
 use crate::errors::{self, Code};
@@ -47,8 +47,10 @@ const LINEAR_TEXELS: u32 = 69;
 runtime! {
     /// Waits for the device.
     fn cudaThreadSynchronize() { client::synchronize_device() }
+}
 
-    /// Waits for the device.
+runtime_after_fault! {
+    /// Frees everything and clears the errors.
     fn cudaThreadExit() { reset() }
 
     /// Frees everything and clears the errors.

@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::abi::{runtime, store, text};
+use crate::abi::{runtime, runtime_after_fault, store, text};
 use crate::errors::{self, Code};
 use crate::images::wrapped_bytes;
 use crate::kernels::{Dim3, Image, Kernel, Variable, find_kernel, registry, share_variable};
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn __cudaPushCallConfiguration(
 /// `__cudaTunerFunctionHandle` of the driver library.
 type FunctionHandle = unsafe extern "C" fn(*mut *mut c_void, u64, *const c_char) -> Code;
 
-runtime! {
+runtime_after_fault! {
     /// Takes the launch configuration that was kept last.
     fn __cudaPopCallConfiguration(
         grid: *mut Dim3,
@@ -252,6 +252,15 @@ runtime! {
         }
     }
 
+    /// Returns the handle of a kernel.
+    fn __cudaGetKernel(handle: *mut *const c_void, function: *const c_void) {
+        let kernel = find_kernel(function)?;
+        // SAFETY: the program passes where the handle goes, or null.
+        unsafe { store(handle, std::ptr::from_ref(kernel).cast::<c_void>()) }
+    }
+}
+
+runtime! {
     /// Returns the handle of a kernel.
     fn cudaGetKernel(handle: *mut *const c_void, function: *const c_void) {
         let kernel = find_kernel(function)?;
@@ -276,12 +285,5 @@ runtime! {
                 code => Err(code),
             }
         }
-    }
-
-    /// Returns the handle of a kernel.
-    fn __cudaGetKernel(handle: *mut *const c_void, function: *const c_void) {
-        let kernel = find_kernel(function)?;
-        // SAFETY: the program passes where the handle goes, or null.
-        unsafe { store(handle, std::ptr::from_ref(kernel).cast::<c_void>()) }
     }
 }

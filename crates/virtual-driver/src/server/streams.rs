@@ -55,6 +55,7 @@ pub(super) fn answer_stream(
             let (event, stream) = (fields.u64()?, fields.u64()?);
             known(device.streams.holds(stream) && device.streams.record(event, stream))
         }
+        Op::FindEvent => known(device.streams.has_event(fields.u64()?)),
         Op::SynchronizeEvent => known(device.streams.synchronize_event(fields.u64()?)),
         _ => {
             let (start, end) = (fields.u64()?, fields.u64()?);
