@@ -11,6 +11,7 @@ mod describe;
 mod disabled;
 mod dot;
 mod edges;
+mod embedded;
 mod host_call;
 mod memory;
 mod parameters;
@@ -36,6 +37,7 @@ pub(crate) use dot::write_dot;
 pub(crate) use edges::{
     Handles, Question, Wanted, add, change_edges, list_edges, list_related, remove,
 };
+pub(crate) use embedded::{child_node, destroy_own};
 pub(crate) use host_call::{HostCall, host_function_of, in_host_function};
 pub(crate) use memory::{
     AllocationNode, GraphMemory, allocate_in_order, attribute, forget_memory, free, freed_by, owns,
@@ -58,6 +60,7 @@ use crate::memory::{Copy, Fill, Place};
 use crate::state::{lock, state};
 use crate::values::{self, StreamValue};
 use conditional::Conditional;
+use embedded::Embedded;
 
 /// One operation of a stream.
 #[derive(Debug, Clone)]
@@ -76,6 +79,8 @@ pub(crate) enum Node {
     Wait(u64),
     /// The nodes of a graph with this handle, which belongs to the node.
     Child(u64),
+    /// A launch of an executable graph that waits: a copy, which ends with it.
+    Waited(u64),
     /// A node that only orders others.
     Empty,
     /// The beginning of the use of memory that the graph allocates.
@@ -113,6 +118,7 @@ impl Node {
             Node::Record(event) => client::record_event(*event, stream),
             Node::Wait(event) => client::wait_event(stream, *event),
             Node::Child(graph) => with_graph(*graph, |graph| graph.clone())?.run(stream),
+            Node::Waited(graph) => run::run_waited(*graph, stream),
             Node::Empty | Node::Removed => Ok(()),
             Node::Allocate(address) => {
                 memory::begin_use(*address);
@@ -144,7 +150,7 @@ impl Node {
             Node::Copy(_) => 1,
             Node::Fill(_) => 2,
             Node::Host(_) => 3,
-            Node::Child(_) => 4,
+            Node::Child(_) | Node::Waited(_) => 4,
             Node::Empty | Node::Removed | Node::Begin(_) | Node::End(_) => 5,
             Node::Wait(_) => 6,
             Node::Record(_) => 7,
@@ -158,7 +164,7 @@ impl Node {
     /// Handles of the graphs that belong to the node.
     fn nested(&self) -> &[u64] {
         match self {
-            Node::Child(graph) => std::slice::from_ref(graph),
+            Node::Child(graph) | Node::Waited(graph) => std::slice::from_ref(graph),
             Node::Conditional(conditional) => conditional.bodies(),
             _ => &[],
         }
@@ -182,6 +188,8 @@ pub(crate) struct Graph {
     objects: Vec<u64>,
     /// Flags of `cudaGraphInstantiate`, of an executable graph.
     flags: u64,
+    /// It belongs to a node.
+    embedded: Option<Embedded>,
     /// The last launch, after which the next one runs.
     last_launch: Option<run::LastLaunch>,
 }
@@ -329,11 +337,12 @@ const NODE_BITS: u32 = 24;
 pub(crate) fn add_node(graph: u64, node: Node, dependencies: &[u64]) -> Result<u64, Code> {
     match &node {
         Node::Launch(launch) => launch.check()?,
+        Node::Allocate(_) => embedded::refuse_memory_node(graph)?,
         Node::Free(address) => memory::check_free(graph, *address)?,
-        // A graph in itself would have no end.
-        Node::Child(child) if *child == graph => return Err(errors::INVALID_VALUE),
+        Node::Child(child) => embedded::check_child(graph, *child)?,
         _ => {}
     }
+    let child = node.child();
     let places = dependencies
         .iter()
         .map(|other| edges::place_of_node(graph, *other));
@@ -350,17 +359,9 @@ pub(crate) fn add_node(graph: u64, node: Node, dependencies: &[u64]) -> Result<u
             graph.nodes.len() as u64
         })
     })?;
-    Ok((graph << NODE_BITS) | number.ok_or(errors::INVALID_VALUE)?)
-}
-
-/// A node with a copy of another graph, which may have no conditional nodes and no memory, as on a GPU.
-pub(crate) fn child_node(child: u64) -> Result<Node, Code> {
-    memory::refuse_memory(child)?;
-    let is_conditional = |node: &Node| matches!(node, Node::Conditional(_));
-    match with_graph(child, |graph| graph.nodes.iter().any(is_conditional))? {
-        true => Err(errors::NOT_SUPPORTED),
-        false => Ok(Node::Child(copy(child)?)),
-    }
+    let number = number.ok_or(errors::INVALID_VALUE)?;
+    child.into_iter().for_each(embedded::note_child);
+    Ok((graph << NODE_BITS) | number)
 }
 
 /// Copies a graph with those that belong to its nodes.
@@ -369,6 +370,7 @@ fn duplicate(source: u64) -> Result<Graph, Code> {
     let mut graph = Graph {
         source,
         last_launch: None,
+        embedded: None,
         ..graph
     };
     for node in &mut graph.nodes {
@@ -407,6 +409,7 @@ pub(crate) fn instantiate(graph: u64, flags: u64) -> Result<u64, Code> {
     }
     let order = with_graph(graph, |graph| graph.order())?;
     order.ok_or(errors::INVALID_VALUE)?;
+    embedded::refuse_moved(graph)?;
     memory::refuse_second(graph)?;
     let executable = copy(graph)?;
     with_graph(executable, |graph| {
@@ -432,14 +435,18 @@ pub(crate) fn set_node(node: u64, with: Node) -> Result<(), Code> {
 
 /// Replaces a node of an executable graph, which must be of the same type.
 pub(crate) fn replace(executable: u64, node: u64, with: Node) -> Result<(), Code> {
-    if let Node::Launch(launch) = &with {
-        launch.check()?;
+    match &with {
+        Node::Launch(launch) => launch.check()?,
+        Node::Child(child) => embedded::check_child(executable, *child)?,
+        _ => {}
     }
+    let child = with.child();
     let replaced = with_node_of(executable, node, |node| {
         let same = node.type_number() == with.type_number();
         same.then(|| std::mem::replace(node, with))
     })?;
     let replaced = replaced.ok_or(errors::INVALID_VALUE)?;
+    child.into_iter().for_each(embedded::note_child);
     for nested in replaced.nested() {
         destroy(*nested)?;
     }
@@ -456,11 +463,8 @@ pub(crate) fn find_in_clone(node: u64, clone: u64) -> Result<u64, Code> {
 /// that belongs to its nodes.
 fn holder(graph: u64, node: u64) -> Option<u64> {
     let of = node >> NODE_BITS;
-    let (source, nested) = with_graph(graph, |graph| {
-        let nested = graph.nodes.iter().flat_map(Node::nested);
-        (graph.source, nested.copied().collect::<Vec<_>>())
-    })
-    .ok()?;
+    let (source, nested) =
+        with_graph(graph, |graph| (graph.source, embedded::nested(graph))).ok()?;
     match of == graph || of == source {
         true => Some(graph),
         false => nested.into_iter().find_map(|nested| holder(nested, node)),

@@ -35,7 +35,7 @@ both_initialized! {
     }
 
     /// Destroys a graph.
-    fn cuGraphDestroy | cudaGraphDestroy(graph: *mut c_void) { graph::destroy(address_of(graph)) }
+    fn cuGraphDestroy | cudaGraphDestroy(graph: *mut c_void) { graph::destroy_own(address_of(graph)) }
 
     /// Replaces the nodes of an executable graph by those of a graph of the same form.
     fn cuGraphExecUpdate_v2 | cudaGraphExecUpdate(

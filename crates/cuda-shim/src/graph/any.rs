@@ -48,10 +48,7 @@ impl AnyNode {
                 2 => Node::Fill((*parameters.cast::<FillNode>()).fill()?),
                 3 => Node::Host((*parameters.cast::<HostNode>()).call()?),
                 4 => match any.parameters.get(1).map(|word| *word as u32) {
-                    Some(MOVED) => {
-                        super::with_graph(address_of(first), |_| ())?;
-                        Node::Child(address_of(first))
-                    }
+                    Some(MOVED) => Node::Child(address_of(first)),
                     _ => child_node(address_of(first))?,
                 },
                 5 => Node::Empty,

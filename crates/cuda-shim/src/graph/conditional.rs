@@ -5,7 +5,7 @@
 
 use std::ffi::c_void;
 
-use super::{Graph, copy, keep, with_graph};
+use super::{Graph, copy, embedded, keep, with_graph};
 use crate::client;
 use crate::errors::{self, Code};
 use crate::memory::{Copy, Direction, Fill, Place, address_of, pointer_to};
@@ -119,14 +119,6 @@ impl Conditional {
     pub(super) fn bodies(&self) -> &[u64] {
         &self.bodies
     }
-
-    /// Assigns the values that conditions of the bodies have at the beginning of a launch.
-    pub(super) fn assign_initial(&self, stream: u64) -> Result<(), Code> {
-        self.bodies.iter().try_for_each(|body| {
-            let body = with_graph(*body, |graph| graph.clone())?;
-            assign_initial(&body, stream)
-        })
-    }
 }
 
 /// Creates the variable of conditional nodes of a graph; returns its handle.
@@ -159,15 +151,16 @@ impl Condition {
     }
 }
 
-/// Assigns the values that the conditions of a graph and of the bodies in it have at the beginning of a launch.
+/// Assigns the values that the conditions of a graph and of those that belong to its nodes have at the beginning of a
+/// launch.
 pub(super) fn assign_initial(graph: &Graph, stream: u64) -> Result<(), Code> {
     for condition in &graph.conditions {
         if let Some(value) = condition.initial {
             condition.assign(value, stream)?;
         }
     }
-    graph.nodes.iter().try_for_each(|node| match node {
-        super::Node::Conditional(conditional) => conditional.assign_initial(stream),
-        _ => Ok(()),
+    embedded::nested(graph).into_iter().try_for_each(|nested| {
+        let nested = with_graph(nested, |graph| graph.clone())?;
+        assign_initial(&nested, stream)
     })
 }

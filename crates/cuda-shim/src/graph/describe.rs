@@ -128,10 +128,7 @@ pub(crate) fn event_of(node: u64, waits: bool) -> Result<u64, Code> {
 
 /// Returns the handle of the graph that belongs to a node.
 pub(crate) fn child_graph(node: u64) -> Result<u64, Code> {
-    with_node(node, |node| match node {
-        Node::Child(graph) => Ok(*graph),
-        _ => Err(errors::INVALID_VALUE),
-    })?
+    with_node(node, |node| node.child())?.ok_or(errors::INVALID_VALUE)
 }
 
 /// Attributes of a kernel by their numbers in `cudaLaunchAttributeID`.

@@ -33,7 +33,7 @@ impl Node {
             Node::Host(call) => format!("HOST\\n{:p}", call.function),
             Node::Record(event) => format!("EVENT_RECORD\\n{event:#x}"),
             Node::Wait(event) => format!("EVENT_WAIT\\n{event:#x}"),
-            Node::Child(graph) => format!("GRAPH\\n{graph:#x}"),
+            Node::Child(graph) | Node::Waited(graph) => format!("GRAPH\\n{graph:#x}"),
             Node::Empty | Node::Removed | Node::Begin(_) | Node::End(_) => "EMPTY".to_owned(),
             Node::Allocate(address) => format!("MEM_ALLOC\\n{address:#x}"),
             Node::Free(address) => format!("MEM_FREE\\n{address:#x}"),

@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
-use super::{FREE_ON_LAUNCH, Graph, Node, is_capturing, submit, with_graph, with_node};
+use super::{FREE_ON_LAUNCH, Node, embedded, is_capturing, submit, with_graph, with_node};
 use crate::client;
 use crate::errors::{self, Code};
 use crate::memory::{Place, address_of, allocate_from, pointer_to};
 use crate::protocol::{CURRENT_POOL, NO_STREAM, kind};
 use crate::state::{lock, state};
+use crate::values;
 
 /// `cudaMemAllocNodeParams`, the same in the driver interface: properties of a pool, then the size and the
 /// result.
@@ -175,14 +176,26 @@ pub(super) fn end_unused(address: u64) {
     }
 }
 
-fn has_memory(graph: &Graph) -> bool {
-    let is_memory = |node: &Node| matches!(node, Node::Allocate(_) | Node::Free(_));
-    graph.nodes.iter().any(is_memory)
+/// Returns the nodes that allocate or free memory, of a graph and of those that belong to its nodes.
+fn memory_nodes(graph: u64) -> Result<Vec<Node>, Code> {
+    let is_memory = |node: &&Node| matches!(node, Node::Allocate(_) | Node::Free(_));
+    let (mut found, nested) = with_graph(graph, |graph| {
+        let own: Vec<Node> = graph.nodes.iter().filter(is_memory).cloned().collect();
+        (own, embedded::nested(graph))
+    })?;
+    for graph in nested {
+        found.extend(memory_nodes(graph)?);
+    }
+    Ok(found)
+}
+
+fn has_memory(graph: u64) -> Result<bool, Code> {
+    Ok(!memory_nodes(graph)?.is_empty())
 }
 
 /// Refuses what CUDA does not permit for graphs that allocate or free memory: copies, and fewer nodes or edges.
 pub(super) fn refuse_memory(graph: u64) -> Result<(), Code> {
-    match with_graph(graph, |graph| has_memory(graph))? {
+    match has_memory(graph)? {
         true => Err(errors::INVALID_VALUE),
         false => Ok(()),
     }
@@ -194,7 +207,7 @@ pub(super) fn refuse_second(graph: u64) -> Result<(), Code> {
         let graphs = lock(&state().graphs);
         graphs.values().any(|other| other.source == graph)
     };
-    match with_graph(graph, |graph| has_memory(graph))? && is_copied() {
+    match has_memory(graph)? && is_copied() {
         true => Err(errors::INVALID_VALUE),
         false => Ok(()),
     }
@@ -203,7 +216,8 @@ pub(super) fn refuse_second(graph: u64) -> Result<(), Code> {
 /// Refuses a node that frees other memory than that of graphs, or memory that the graph frees already.
 pub(super) fn check_free(graph: u64, address: u64) -> Result<(), Code> {
     let is_it = |node: &Node| matches!(node, Node::Free(other) if *other == address);
-    let freed = with_graph(graph, |graph| graph.nodes.iter().any(is_it))?;
+    embedded::refuse_memory_node(graph)?;
+    let freed = memory_nodes(graph)?.iter().any(is_it);
     match owns(address) && !freed {
         true => Ok(()),
         false => Err(errors::INVALID_VALUE),
@@ -211,10 +225,11 @@ pub(super) fn check_free(graph: u64, address: u64) -> Result<(), Code> {
 }
 
 /// Refuses a launch while memory of the one before is in use, or frees it.
-pub(super) fn begin_launch(graph: &Graph) -> Result<(), Code> {
-    let addresses = graph.nodes.iter().filter_map(Node::allocated);
+pub(super) fn begin_launch(graph: u64, flags: u64) -> Result<(), Code> {
+    let nodes = memory_nodes(graph)?;
+    let addresses = nodes.iter().filter_map(Node::allocated);
     for address in addresses.filter(|address| is_in_use(*address)) {
-        match graph.flags & FREE_ON_LAUNCH != 0 {
+        match flags & FREE_ON_LAUNCH != 0 {
             true => end_use(address),
             false => return Err(errors::INVALID_VALUE),
         }
@@ -290,6 +305,8 @@ pub(crate) fn release_in_order(address: u64, stream: u64) -> Result<(), Code> {
         (true, true) => submit(stream, Node::Free(address)),
         // A graph frees only what graphs allocate.
         (true, false) => Err(errors::INVALID_VALUE),
+        // The launch that allocates it may be before it in the stream.
+        (false, true) if values::is_held(stream) => submit(stream, Node::Free(address)),
         (false, true) => crate::memory::release(address),
         (false, false) => submit(stream, Node::End(address)),
     }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use super::memory::begin_launch;
-use super::{Graph, Node, child_node, conditional, copy, is_capturing, submit, with_graph};
+use super::{
+    Graph, Node, child_node, conditional, copy, destroy, is_capturing, submit, with_graph,
+};
 use crate::client;
 use crate::connection;
 use crate::errors::{self, Code};
@@ -68,7 +70,7 @@ pub(crate) fn launch(handle: u64, stream: u64) -> Result<(), Code> {
         return submit(stream, child_node(handle)?);
     }
     if values::is_held(stream) {
-        return submit(stream, Node::Child(copy(handle)?));
+        return submit(stream, Node::Waited(copy(handle)?));
     }
     // A fault of earlier work is the result of this call, and one of its own work that of a later call.
     client::describe_stream(stream)?;
@@ -82,11 +84,19 @@ pub(crate) fn launch(handle: u64, stream: u64) -> Result<(), Code> {
     }
 }
 
+/// Runs the copy of a graph whose launch has waited, and ends it.
+pub(super) fn run_waited(copy: u64, stream: u64) -> Result<(), Code> {
+    let graph = with_graph(copy, |graph| graph.clone())?;
+    let assigned = conditional::assign_initial(&graph, stream);
+    let ran = assigned.and_then(|()| graph.run(stream));
+    ran.and(destroy(copy))
+}
+
 /// Runs a graph after its last launch.
 fn run_ordered(handle: u64, stream: u64) -> Result<(), Code> {
     // The copy runs without the lock, because functions of the program may use graphs.
     let graph = with_graph(handle, |graph| graph.clone())?;
-    begin_launch(&graph)?;
+    begin_launch(handle, graph.flags)?;
     follow(graph.last_launch, stream)?;
     conditional::assign_initial(&graph, stream)?;
     graph.run(stream)?;

@@ -39,6 +39,7 @@ impl UpdateResult {
 /// Replaces the nodes of an executable graph by those of a graph of the same form; returns why it cannot.
 pub(crate) fn update(executable: u64, graph: u64) -> Result<UpdateResult, Code> {
     // All nodes are compared first, so that a refusal leaves the executable graph as it was.
+    super::embedded::refuse_moved(graph)?;
     let result = compare(executable, graph)?;
     if result.result == 0 {
         assign(executable, graph)?;
