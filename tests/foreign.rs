@@ -197,3 +197,23 @@ fn what_has_no_device_part_is_told_with_what_to_type() {
         assert!(detail.contains(said), "{code}: {detail}");
     }
 }
+
+#[test]
+fn names_of_the_standard_library_are_those_of_libcudacxx() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "kernel.cu", include_str!("data/std_names.cu"));
+    for options in ["", "compile: { options: [\"--std=c++20\"] }\n"] {
+        let space = format!(
+            "version: 1\nkernel: k\nsource: kernel.cu\nproblems: {{ one: {{ SIZE: 2 }} }}\narguments:\n  \
+             - {{ name: x, type: i32, role: output, shape: [SIZE] }}\nlaunches:\n  \
+             - {{ entry: k, grid: [1], block: [1] }}\nreference: none\n{options}"
+        );
+        write(dir.path(), "space.yaml", &space);
+        let (_, rows) = json(dir.path(), "check space.yaml");
+        assert_eq!(
+            rows[0]["verdict"], "unchecked",
+            "{options}{}",
+            rows[0]["detail"]
+        );
+    }
+}

@@ -55,8 +55,12 @@ impl Parameter {
     fn parts(&self) -> (Form, String) {
         let other = (Form::Other, String::new());
         let ty = self.ty.trim();
-        // A pointer to an array is `float (*) [4]`; to a function, `int (*)(int)`.
-        if let Some((element, rest)) = ty.split_once('(') {
+        // A pointer to an array is `float (*) [4]`; to a function, `int (*)(int)`. In a template's arguments,
+        // `vec<float, (unsigned long)2>`, a bracket is that of a cast.
+        if let Some((element, rest)) =
+            outside_angles(ty, '(').and_then(|at| ty.split_at_checked(at))
+        {
+            let rest = rest.trim_start_matches('(');
             let rest: String = rest.split_whitespace().collect();
             if !rest.starts_with("*)[") && !rest.starts_with("&)[") {
                 return other;
@@ -177,13 +181,34 @@ fn is_byte(base: Base) -> bool {
 
 /// Removes `const` and `volatile`; the first result reports whether `const` was present.
 fn unqualified(ty: &str) -> (bool, String) {
-    let words: Vec<&str> = ty.split_whitespace().collect();
-    let constant = words.contains(&"const");
-    let kept: Vec<&str> = words
-        .into_iter()
-        .filter(|word| !matches!(*word, "const" | "volatile" | "__restrict__" | "restrict"))
-        .collect();
+    let (mut constant, mut depth) = (false, 0_usize);
+    let mut kept: Vec<&str> = Vec::new();
+    for word in ty.split_whitespace() {
+        match word {
+            // Qualifiers in a template's arguments are parts of its name.
+            _ if depth > 0 => kept.push(word),
+            "const" => constant = true,
+            "volatile" | "__restrict__" | "restrict" => {}
+            _ => kept.push(word),
+        }
+        let opened = depth + word.matches('<').count();
+        depth = opened.saturating_sub(word.matches('>').count());
+    }
     (constant, kept.join(" "))
+}
+
+/// Returns the first place of a character that is not in angle brackets.
+fn outside_angles(text: &str, wanted: char) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            _ if c == wanted && depth == 0 => return Some(at),
+            _ => {}
+        }
+    }
+    None
 }
 
 fn base(name: &str) -> (Base, u64) {

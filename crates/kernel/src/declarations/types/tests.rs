@@ -25,6 +25,11 @@ fn the_form_of_a_type_is_read_through_qualifiers_and_arrays() {
         ("float const (*) [4]", constant),
         ("float (&) [3]", plain),
         ("int (*)(int)", Form::Other),
+        ("vec<float const, (unsigned long)2>", Form::Value),
+        ("vec<float const, (unsigned long)2>*", plain),
+        ("vec<float, (unsigned long)2> const*", constant),
+        ("vec<float, (unsigned long)2> (*) [4]", plain),
+        ("call<int (*)(int)>", Form::Value),
     ] {
         assert_eq!(parameter(ty, 4).form(), form, "{ty}");
     }
