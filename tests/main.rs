@@ -11,6 +11,7 @@
 
 mod ablate;
 mod adopt;
+mod adopt_computed;
 mod baseline;
 mod check;
 mod compile;

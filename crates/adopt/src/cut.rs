@@ -25,7 +25,7 @@ const GROUPS: [&str; 9] = [
 ];
 
 /// Headers that cost compile time, each with the identifiers that require it.
-const ON_WORD: [(&str, &[&str]); 20] = [
+const ON_WORD: [(&str, &[&str]); 28] = [
     ("cooperative_groups*", &GROUPS),
     ("cub/*", &["cub"]),
     ("cuda/*", &["cuda"]),
@@ -44,7 +44,15 @@ const ON_WORD: [(&str, &[&str]); 20] = [
         ],
     ),
     ("tuple", &["tuple", "tie", "make_tuple"]),
-    ("array", &["array"]),
+    ("array", &["array", "to_array"]),
+    ("bit", &["bit_cast", "popcount", "countl_zero", "rotl"]),
+    ("initializer_list", &["initializer_list"]),
+    ("iterator", &["iterator_traits", "reverse_iterator"]),
+    ("numbers", &["numbers"]),
+    ("numeric", &["accumulate", "inner_product", "gcd", "lcm"]),
+    ("optional", &["optional", "nullopt"]),
+    ("span", &["span", "dynamic_extent"]),
+    ("variant", &["variant", "holds_alternative"]),
     ("functional", &["std"]),
     ("complex", &["complex"]),
     ("algorithm", &["std", "min", "max"]),
@@ -138,7 +146,7 @@ pub(crate) fn reach(unit: &Unit, kernel: usize, demanded: &BTreeSet<String>) -> 
                     named(&|name| wanted.contains(name))
                 }
                 Kind::Host | Kind::HostVariable => named(&|name| demanded.contains(name)),
-                Kind::Undefine | Kind::Using | Kind::Include => false,
+                Kind::Undefine | Kind::Using | Kind::Include | Kind::Header => false,
             };
             if reached && kept.insert(at) {
                 wanted.extend(item.words.iter().map(String::as_str));
@@ -173,11 +181,18 @@ pub(crate) fn write(
         template.words.extend(unit.item(*at).words.iter().cloned());
     }
 
+    // Headers that are kept as they are have all of their items.
+    let whole = kept.iter().any(|at| unit.item(*at).kind == Kind::Header);
     let mut pieces: Vec<(&Item, Vec<&Around>, String)> = Vec::new();
-    for (at, item) in unit.items.iter().enumerate() {
+    let own = |item: &Item| !whole || item.file == 0;
+    for (at, item) in unit.items.iter().enumerate().filter(|(_, item)| own(item)) {
         let emitted = match item.kind {
+            Kind::Header => kept.contains(&at).then(|| {
+                let path = item.names.first().map_or("", String::as_str);
+                format!("#include \"{path}\"\n")
+            }),
             Kind::Include => include(item, &mut template, available),
-            Kind::Using if uses(unit, item, kept, &template.words) => {
+            Kind::Using if whole || uses(unit, item, kept, &template.words) => {
                 Some(format!("{}\n", unit.text(item)))
             }
             Kind::Undefine => {

@@ -300,7 +300,7 @@ fn adopt_one(
     let made = template::make(settings, &unit, item, &plan, compiler)?;
     plan.finish(&unit, item, &made)?;
     plan.check_fields(&fields)?;
-    plan.ask_for_launch(settings);
+    plan.ask_for_launch(&unit, settings);
     let settings = &Settings {
         include: &made.include,
         ..*settings

@@ -424,7 +424,7 @@ fn all_names(plan: &Plan, sizes: &BTreeMap<String, i64>) -> BTreeMap<String, i64
 }
 
 /// Returns the threads, the elements of the largest buffer with a known extent, and the product of
-/// all sizes where an extent is guessed from it.
+/// all sizes where an extent is guessed from it: with the parameters that stand for sizes, as [`shapes`] has it.
 fn work(plan: &Plan, sizes: &BTreeMap<String, i64>) -> [i64; 3] {
     let names = all_names(plan, sizes);
     let product = |all: &mut dyn Iterator<Item = i64>| all.fold(1_i64, i64::saturating_mul);
@@ -434,7 +434,15 @@ fn work(plan: &Plan, sizes: &BTreeMap<String, i64>) -> [i64; 3] {
     let known = plan.arguments.iter().filter(|each| !guessed(each));
     let known = known.filter_map(|argument| argument.shape.as_ref()?.value(&names));
     let whole = match plan.arguments.iter().any(|each| guessed(&each)) {
-        true => product(&mut sizes.values().copied()),
+        true => {
+            let of_data = plan.parameters.iter().filter(|each| each.of_data);
+            product(
+                &mut sizes
+                    .values()
+                    .copied()
+                    .chain(of_data.map(|each| each.default)),
+            )
+        }
         false => 0,
     };
     [product(&mut extents), known.max().unwrap_or(0), whole]

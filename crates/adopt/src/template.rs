@@ -1,6 +1,7 @@
 //! The template: cut out and compiled until no item of the unit is missing.
 
 pub(crate) mod compiled;
+mod whole;
 
 use super::cut::{self, Template};
 use super::plan::Plan;
@@ -73,6 +74,12 @@ pub(crate) fn make(
         demanded.extend(missed.into_iter().filter(|name| has(unit, name)));
         if demanded.len() > known {
             continue;
+        }
+        // What is cut out of a header may lack something that the reader does not see in it.
+        if excluded.is_empty()
+            && let Some(made) = whole::with_headers(settings, unit, &kept, plan, compiler)?
+        {
+            return Ok(made);
         }
         let known = excluded.len();
         excluded.extend(wrong(unit, kernel, &kept, &log).filter(|at| !needed.contains(at)));

@@ -345,10 +345,14 @@ impl<'i> Reader<'i> {
         let text = self.text(file, path);
         let quoted = text.starts_with('"');
         let spelled = text.trim_matches(['"', '<', '>', ' ']).to_owned();
-        if let Some(found) = self.resolve(file, &spelled, quoted)
-            && self.file(&found).is_ok()
-        {
-            return;
+        if let Some(found) = self.resolve(file, &spelled, quoted) {
+            let header = self.unit.items.len();
+            let path = found.display().to_string();
+            self.push(file, node, around, Kind::Header, vec![path]);
+            if self.file(&found).is_ok() {
+                return;
+            }
+            self.unit.items.truncate(header);
         }
         self.push(file, node, around, Kind::Include, vec![spelled]);
     }

@@ -324,6 +324,14 @@ fn propose_block(plan: &mut Plan, unit: &Unit, item: usize, names: &[Names]) {
     if !has("blockDim") || has("__shared__") || has("__launch_bounds__") || plan.shared.is_some() {
         return;
     }
+    // Its instance was compiled for these threads, and the host's reason for its arguments is not seen.
+    let guessed = plan.guessed_entry.first().cloned();
+    if let Some(argument) = guessed.filter(|_| !plan.keeps_block) {
+        plan.keep_block(&argument);
+    }
+    if plan.keeps_block {
+        return;
+    }
     let strides = has("gridDim");
     let flat = plan.block.iter().skip(1).all(|it| *it == Expr::Number(1));
     for (axis, letter) in ["X", "Y", "Z"].iter().enumerate() {

@@ -118,6 +118,34 @@ impl<'u> Host<'u> {
         self.constants.insert(Self::key(scope, name), value);
     }
 
+    /// Reports whether a local name is such a constant or computed from one.
+    pub(crate) fn is_fixed(&self, scope: Scope<'u>, name: &str) -> bool {
+        self.depends(scope, name, self.constants.keys().cloned())
+    }
+
+    /// Reports whether the meaning of a text depends on a local name.
+    pub(crate) fn depends_on(&self, scope: Scope<'u>, text: &str, name: &str) -> bool {
+        self.depends(scope, text, std::iter::once(Self::key(scope, name)))
+    }
+
+    fn depends(
+        &self,
+        scope: Scope<'u>,
+        text: &str,
+        on: impl Iterator<Item = (String, usize, String)>,
+    ) -> bool {
+        // No name of a source has this form.
+        const MARK: &str = "?";
+        let mut marked = self.clone();
+        marked.bound.extend(on.map(|key| (key, MARK.to_owned())));
+        let mut names = Vec::new();
+        let meaning = marked.of_text(Some(scope), text);
+        meaning
+            .into_iter()
+            .for_each(|meaning| meaning.names(&mut names));
+        names.iter().any(|name| name == MARK)
+    }
+
     /// Records that a local name is a size or a parameter, and propagates it to the callers.
     pub(crate) fn bind(&mut self, scope: Scope<'u>, name: &str, meaning: &str) {
         let (mut scope, mut name) = (scope, name.to_owned());

@@ -1,6 +1,6 @@
 //! The kernel's entry: namespaces, name and template arguments.
 
-use super::{KernelContext, MAX_PARAMETERS, Plan, ProposedParameter};
+use super::{ComputedArgument, KernelContext, MAX_PARAMETERS, Plan, ProposedParameter};
 use crate::cut::{looks_like_tiling, neighbours};
 use crate::expr::Expr;
 use crate::host::Host;
@@ -75,8 +75,12 @@ impl Plan {
         text: Option<String>,
         host: &mut Host<'u>,
     ) -> String {
+        // Of what another scope has, only a call such as `std::max(1, threads / 2)` may name variables of the host.
+        let is_own = |text: &str, host: &mut Host<'u>| {
+            text.contains('(') && host.of_text(known.scope(), text).is_some()
+        };
         if let Some(text) = &text
-            && (text == "true" || text == "false" || text.contains("::"))
+            && (text == "true" || text == "false" || text.contains("::") && !is_own(text, host))
         {
             return text.clone();
         }
@@ -101,6 +105,16 @@ impl Plan {
         }
         let number = meaning.and_then(|it| it.number());
         let name = &parameter.name;
+        if let (Some(text), Some(value)) = (&text, number)
+            && known.is_of_block(text, host)
+        {
+            self.computed.push(ComputedArgument {
+                name: name.clone(),
+                text: text.clone(),
+                value,
+            });
+            return placeholder(name);
+        }
         let value = number.unwrap_or_else(|| {
             let guess = if looks_like_tiling(name, 16) { 16 } else { 1 };
             self.guessed_entry.push(name.clone());
@@ -140,7 +154,45 @@ impl Plan {
     }
 }
 
+/// Stands in the entry for an argument that is computed from the block's extents until these are known.
+fn placeholder(name: &str) -> String {
+    format!("{{={name}}}")
+}
+
 impl Plan {
+    /// Replaces the template arguments that the host computes from the block's extents: by the same expression of the
+    /// parameters, so that both vary together, else by their values, and the block stays as it is.
+    pub(super) fn compute_arguments<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
+        for each in std::mem::take(&mut self.computed) {
+            let meaning = host.of_text(known.scope(), &each.text);
+            let made = meaning.as_ref().and_then(|it| self.made_of_parameters(it));
+            let mut names = Vec::new();
+            meaning
+                .into_iter()
+                .for_each(|meaning| meaning.names(&mut names));
+            if made.is_none() && !names.is_empty() {
+                self.keep_block(&each.name);
+                for parameter in &mut self.parameters {
+                    if names.contains(&parameter.name) {
+                        parameter.values = vec![parameter.default];
+                    }
+                }
+            }
+            let argument = made.unwrap_or_else(|| each.value.to_string());
+            self.entry = self.entry.replace(&placeholder(&each.name), &argument);
+        }
+    }
+
+    /// Notes that the threads of a block do not vary, since a template argument depends on them: that of this name, or
+    /// one that the host computes from this name.
+    pub(crate) fn keep_block(&mut self, name: &str) {
+        self.keeps_block = true;
+        self.notes.push(format!(
+            "the threads of a block are not varied: template arguments depend on them by `{name}`, and not as an \
+             expression of parameters; write one in `entry`, such as ({{THREADS}} / 32), to vary both"
+        ));
+    }
+
     /// Formats an expression over parameters as C++ with the parameters in braces.
     fn made_of_parameters(&self, value: &Expr) -> Option<String> {
         fn written(value: &Expr) -> Option<String> {
@@ -162,7 +214,17 @@ impl Plan {
     }
 }
 
-impl KernelContext<'_> {
+impl<'u> KernelContext<'u> {
+    /// Reports whether the host computes a template argument from the block's extents.
+    fn is_of_block(&self, text: &str, host: &Host<'u>) -> bool {
+        let Some((scope, block)) = self.scope().zip(self.config(1)) else {
+            return false;
+        };
+        let names = host.parts(scope, block).into_iter();
+        let mut others = names.map(|(name, _)| name).filter(|name| name != text);
+        others.any(|name| host.depends_on(scope, text, &name))
+    }
+
     /// Replaces the value of the launch's branch in a text by the parameter.
     fn by_branch(&self, text: &str) -> Option<String> {
         let (branch, proposed) = self.branch.as_ref()?;

@@ -22,6 +22,13 @@ impl Plan {
         let guess = if several { 16 } else { 256 };
         for (name, times) in names {
             let value = host.of_text(Some(scope), &name);
+            if host.is_fixed(scope, &name) {
+                self.keep_block(&name);
+                if let Some(Expr::Number(value)) = value {
+                    host.fix(scope, &name, value);
+                }
+                continue;
+            }
             let (value, doc) = match value {
                 Some(Expr::Number(value)) => {
                     (value, format!("threads of a block: the host's {name}"))

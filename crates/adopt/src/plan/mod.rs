@@ -113,6 +113,17 @@ impl<'u> KernelContext<'u> {
     }
 }
 
+/// A template argument that the host computes from the block's extents.
+#[derive(Debug)]
+pub(crate) struct ComputedArgument {
+    /// Name in the template.
+    name: String,
+    /// Text in the launch.
+    text: String,
+    /// Value for the file's block.
+    value: i64,
+}
+
 /// Contents of the search space.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
@@ -121,6 +132,10 @@ pub(crate) struct Plan {
     pub(crate) entry: String,
     /// Template parameters with guessed values.
     pub(crate) guessed_entry: Vec<String>,
+    /// Template arguments that the host computes from the block's extents.
+    pub(crate) computed: Vec<ComputedArgument>,
+    /// The block's extents stay, since template arguments that do not vary depend on them.
+    pub(crate) keeps_block: bool,
     /// Extents of the data that are template arguments.
     pub(crate) dimensions: Vec<i64>,
     pub(crate) tunables: Vec<Tunable>,
@@ -223,6 +238,7 @@ impl Plan {
         // The first meaning of a host name stays: the block's extents become parameters before the
         // rest becomes sizes.
         plan.block_of_host(&known, &mut host);
+        plan.compute_arguments(&known, &mut host);
         plan.scalars(&known, &mut host);
         plan.extents(&known, item, &mut host);
         plan.take(&known, &mut host);

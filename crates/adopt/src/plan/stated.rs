@@ -179,8 +179,8 @@ impl Plan {
         }
     }
 
-    /// Notes the command that states a guessed launch.
-    pub(crate) fn ask_for_launch(&mut self, settings: &Settings<'_>) {
+    /// Notes the commands that state a guessed launch, and read it from a run of a program.
+    pub(crate) fn ask_for_launch(&mut self, unit: &Unit, settings: &Settings<'_>) {
         if !self.guesses_launch() {
             return;
         }
@@ -189,14 +189,26 @@ impl Plan {
             each.join(", ")
         };
         let launch = format!("grid=({}) block=({})", list(&self.grid), list(&self.block));
+        let file = shell(&shown(settings.file));
+        let own = unit.file(0);
+        let is_program = own.code(&(0..own.len())).contains("int main(");
+        let name = settings.file.file_name().unwrap_or_default();
+        let name = shell(&name.to_string_lossy());
+        let run = shell(&format!(
+            "nvcc -cudart shared -lineinfo {name} -o app && ./app"
+        ));
+        let captured = match is_program {
+            true => format!(", or read it from a run: tuner adopt {file} --force --run {run}"),
+            false => String::new(),
+        };
         self.notes.push(format!(
             "{} guessed: hazards are not judged; state the launch of your program: tuner adopt {} \
-             --kernel {} --force --launch {}",
+             --kernel {} --force --launch {}{captured}",
             match self.guessed_launch.as_slice() {
                 [only] => format!("the {only} is"),
                 all => format!("{} are", all.join(" and ")),
             },
-            shell(&shown(settings.file)),
+            file,
             self.kernel,
             // `--launch` is in the notation of C++, where `//` begins a comment.
             shell(&launch.replace("//", "/")),

@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     Using,
     /// An include outside the project.
     Include,
+    /// An include of a project file, whose items follow; its name is the path.
+    Header,
 }
 
 /// Classifies a function or declaration by the words before its body.
