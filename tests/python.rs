@@ -3,6 +3,7 @@
 use crate::program::{ended, folder, root};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
 
 const PYTHON: &str = ".python-tests/bin/python";
 
@@ -51,11 +52,44 @@ fn the_reference_of_the_package_is_up_to_date() {
     succeeds(&mut python(&["scripts/python-reference", "--check"], "."));
 }
 
+/// Both tests of wheels stage the folders of search spaces in python/.
+static STAGE: Mutex<()> = Mutex::new(());
+
+/// In the place of cargo while maturin makes a wheel: the program of this test is built already, and to build it for
+/// the wheel, with other features of the dependencies, takes minutes.
+const STAND_IN: &str = r#"#!/bin/sh
+case " $* " in *" rustc "*) ;; *) exec 'CARGO' "$@" ;; esac
+id=$('CARGO' pkgid --offline --manifest-path 'ROOT/Cargo.toml') || exit
+printf '{"reason":"compiler-artifact","package_id":"%s","manifest_path":"ROOT/Cargo.toml","target":{"kind":["bin"],"crate_types":["bin"],"name":"tuner","src_path":"ROOT/src/main.rs","edition":"2024"},"profile":{"opt_level":"0","debug_assertions":true,"overflow_checks":true,"test":false},"features":[],"filenames":["PROGRAM"],"executable":"PROGRAM","fresh":true}\n{"reason":"build-finished","success":true}\n' "$id"
+"#;
+
+#[test]
+#[cfg_attr(not(python_tests), ignore = "no maturin is here: scripts/get-python")]
+fn a_wheel_of_the_program_installs_it_with_its_search_spaces() {
+    let _staged = STAGE.lock();
+    let built = folder(&[]);
+    let text = STAND_IN
+        .replace("CARGO", env!("CARGO"))
+        .replace("PROGRAM", env!("CARGO_BIN_EXE_tuner"))
+        .replace("ROOT", &root().display().to_string());
+    crate::rig::executable::script(&built.path().join("cargo"), &text);
+    let path = std::env::var("PATH").unwrap();
+    let mut build = Command::new(root().join("scripts/build-wheel"));
+    build.args(["--profile", "dev", "--auditwheel", "skip"]);
+    build.env("PATH", format!("{}:{path}", built.path().display()));
+    build.env("CARGO", built.path().join("cargo"));
+    let out = built.path().join("wheels");
+    succeeds(build.env("OUT", &out).current_dir(root()));
+    let wheel = std::fs::read_dir(&out).unwrap().next().unwrap().unwrap();
+    installed_works(built.path(), &wheel.path().display().to_string());
+}
+
 /// Builds with the profile of this test; the dependencies are compiled with other features than for the
 /// tests, which takes minutes.
 #[test]
 #[ignore = "builds the program once more: make nightly"]
 fn the_wheel_installs_the_program_and_its_search_spaces() {
+    let _staged = STAGE.lock();
     let built = folder(&[]);
     let out = built.path().join("wheels").display().to_string();
     let mut build = Command::new(root().join("scripts/build-wheel"));
@@ -64,7 +98,6 @@ fn the_wheel_installs_the_program_and_its_search_spaces() {
     let wheel = std::fs::read_dir(&out).unwrap().next().unwrap().unwrap();
     // With its dependencies, and without Rust, this repository and the user's NVRTC.
     succeeds(Command::new(root().join("scripts/check-wheel")).arg(wheel.path()));
-    // One after the other: both stage the folders in python/.
     let from_folder = folder(&[]);
     let package = root().join("python").display().to_string();
     installed_works(from_folder.path(), &package);
@@ -73,10 +106,16 @@ fn the_wheel_installs_the_program_and_its_search_spaces() {
 /// Installs into a fresh environment without dependencies and checks a shipped kernel from another folder.
 fn installed_works(at: &Path, what: &str) {
     let venv = at.join("venv");
-    succeeds(Command::new("python3").args(["-m", "venv"]).arg(&venv));
+    // It need not have a pip of its own.
+    succeeds(
+        Command::new("python3")
+            .args(["-m", "venv", "--without-pip"])
+            .arg(&venv),
+    );
     let bin = |name: &str| venv.join("bin").join(name);
-    let mut install = Command::new(bin("python"));
-    install.args(["-m", "pip", "install", "-q", "--no-deps"]);
+    let mut install = Command::new(root().join(PYTHON));
+    install.args(["-m", "pip", "--python"]).arg(bin("python"));
+    install.args(["install", "-q", "--no-deps"]);
     install.env("MATURIN_PEP517_ARGS", "--profile dev --auditwheel skip");
     succeeds(install.arg(what));
     let elsewhere = at.join("elsewhere");
