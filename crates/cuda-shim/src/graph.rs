@@ -37,11 +37,11 @@ pub(crate) use dot::write_dot;
 pub(crate) use edges::{
     Handles, Question, Wanted, add, change_edges, list_edges, list_related, remove,
 };
-pub(crate) use embedded::{child_node, destroy_own};
+pub(crate) use embedded::destroy_own;
 pub(crate) use host_call::{HostCall, host_function_of, in_host_function};
 pub(crate) use memory::{
-    AllocationNode, GraphMemory, allocate_in_order, attribute, forget_memory, free, freed_by, owns,
-    release_in_order, set_attribute, trim,
+    AllocationNode, GraphMemory, allocate_in_order, attribute, child_node, forget_memory, free,
+    freed_by, owns, release_in_order, set_attribute, trim,
 };
 pub(crate) use parameters::{FillNode, HostNode, InstantiateParameters};
 pub(crate) use run::launch;

@@ -1,6 +1,6 @@
 //! Graphs that belong to a node of another one: copies, and graphs that the program moved there.
 
-use super::{Graph, Node, copy, destroy, memory, with_graph};
+use super::{Graph, Node, destroy, with_graph};
 use crate::errors::{self, Code};
 
 /// Origin of a graph that belongs to a node.
@@ -39,21 +39,6 @@ impl Node {
         match self {
             Node::Child(graph) => Some(*graph),
             _ => None,
-        }
-    }
-}
-
-/// A node with a copy of another graph, which may have no conditional nodes and no memory, as on a GPU.
-pub(crate) fn child_node(child: u64) -> Result<Node, Code> {
-    memory::refuse_memory(child)?;
-    refuse_moved(child)?;
-    let is_conditional = |node: &Node| matches!(node, Node::Conditional(_));
-    match with_graph(child, |graph| graph.nodes.iter().any(is_conditional))? {
-        true => Err(errors::NOT_SUPPORTED),
-        false => {
-            let child = copy(child)?;
-            with_graph(child, |child| child.embedded = Some(Embedded::Copied))?;
-            Ok(Node::Child(child))
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
-use super::{FREE_ON_LAUNCH, Node, embedded, is_capturing, submit, with_graph, with_node};
+use super::{FREE_ON_LAUNCH, Node, copy, embedded, is_capturing, submit, with_graph, with_node};
 use crate::client;
 use crate::errors::{self, Code};
 use crate::memory::{Place, address_of, allocate_from, pointer_to};
@@ -198,6 +198,23 @@ pub(super) fn refuse_memory(graph: u64) -> Result<(), Code> {
     match has_memory(graph)? {
         true => Err(errors::INVALID_VALUE),
         false => Ok(()),
+    }
+}
+
+/// A node with a copy of another graph, which may have no conditional nodes and no memory, as on a GPU.
+pub(crate) fn child_node(child: u64) -> Result<Node, Code> {
+    refuse_memory(child)?;
+    embedded::refuse_moved(child)?;
+    let is_conditional = |node: &Node| matches!(node, Node::Conditional(_));
+    match with_graph(child, |graph| graph.nodes.iter().any(is_conditional))? {
+        true => Err(errors::NOT_SUPPORTED),
+        false => {
+            let child = copy(child)?;
+            with_graph(child, |child| {
+                child.embedded = Some(embedded::Embedded::Copied)
+            })?;
+            Ok(Node::Child(child))
+        }
     }
 }
 
