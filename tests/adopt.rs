@@ -369,7 +369,11 @@ fn extents_in_braces_are_those_of_a_dim3() {
     let given = file.to_str().expect("a path in UTF-8");
     adopt(dir.path(), given, &[], 0);
     let space = space(dir.path(), "fill");
-    has(&space, &["block: [\"TUNE_BX\", \"TUNE_BY\", 1]"]);
+    let both = [
+        "fill<{TUNE_BX}, {TUNE_BY}>",
+        "block: [\"TUNE_BX\", \"TUNE_BY\", 1]",
+    ];
+    has(&space, &both);
     assert_eq!(verdict(dir.path(), "fill").0, "unchecked", "{space}");
 }
 

@@ -286,6 +286,7 @@ impl<'u> Access<'u> {
                     }
                 }
                 "call_expression" => self.call(node),
+                "initializer_list" => self.kept(node),
                 "gnu_asm_expression" => self.assembly(node),
                 "subscript_expression" | "pointer_expression" if !self.is_target(node) => {
                     // `&p[i]` alone accesses no memory.
@@ -385,10 +386,7 @@ impl<'u> Access<'u> {
         let plain = name.split('<').next().unwrap_or(name);
         let plain = plain.rsplit("::").next().unwrap_or(plain).trim();
         for (at, argument) in tree::named(arguments).into_iter().enumerate() {
-            let is_address = argument.kind() != "subscript_expression"
-                && !(argument.kind() == "pointer_expression"
-                    && self.source.node_text(argument).starts_with('*'));
-            let Some(base) = self.base(argument).filter(|_| is_address) else {
+            let Some(base) = self.address(argument) else {
                 continue;
             };
             let (reads, writes) = self.callee(plain, at);
@@ -396,6 +394,23 @@ impl<'u> Access<'u> {
                 self.reads.insert(base.clone());
             }
             if writes {
+                self.writes.insert(base);
+            }
+        }
+    }
+
+    /// Returns the parameter of which an expression is an address.
+    fn address(&self, node: Node<'u>) -> Option<String> {
+        let is_element = node.kind() == "subscript_expression"
+            || node.kind() == "pointer_expression" && self.source.node_text(node).starts_with('*');
+        self.base(node).filter(|_| !is_element)
+    }
+
+    /// Records pointers that an object is made of, `view y{p, n}`: its functions may read and write there.
+    fn kept(&mut self, list: Node<'u>) {
+        for part in tree::named(list) {
+            if let Some(base) = self.address(part) {
+                self.reads.insert(base.clone());
                 self.writes.insert(base);
             }
         }

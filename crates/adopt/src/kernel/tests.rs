@@ -12,12 +12,17 @@ fn comments_among_the_arguments_of_a_call_are_no_arguments() {
         __global__ void known(float* y, float* x) { memcpy(/* to */ y, /* from */ x, 4); }\n\
         __global__ void cast(float4* y, float* x) {\n\
           memcpy(reinterpret_cast<float*>(/* whole */ y), (/* part */ x), 4);\n}\n";
+    let text = format!(
+        "{text}struct view {{ float* p; }};\n\
+         __global__ void kept(float* y, float* x) {{ view a{{y}}; a[0] = x[0]; }}\n"
+    );
     std::fs::write(&file, text).unwrap();
     let unit = Unit::read(&file, &[]).unwrap();
     for (kernel, y) in [
         ("own", Role::Inout),
         ("known", Role::Output),
         ("cast", Role::Output),
+        ("kept", Role::Inout),
     ] {
         let of_name = |item: &&crate::unit::Item| {
             item.kind == Kind::Kernel && item.names.iter().any(|name| name == kernel)

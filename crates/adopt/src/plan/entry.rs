@@ -106,7 +106,11 @@ impl Plan {
         let number = meaning.and_then(|it| it.number());
         let name = &parameter.name;
         if let (Some(text), Some(value)) = (&text, number)
-            && known.is_of_block(text, host)
+            && known.is_of_block(
+                text,
+                host,
+                looks_like_tiling(name, value) || is_of_data(name),
+            )
         {
             self.computed.push(ComputedArgument {
                 name: name.clone(),
@@ -131,9 +135,8 @@ impl Plan {
             if let (Some(scope), Some(spelled), Some(_)) = (scope, spelled, number) {
                 host.fix(scope, spelled, value);
             }
-            // An extent of the data that is missing from the launch's sizes.
-            let lower = name.to_lowercase();
-            if lower == "d" || lower.contains("dim") && !lower.contains("tile") {
+            // It is missing from the launch's sizes.
+            if is_of_data(name) {
                 self.dimensions.push(value.max(1));
             }
             return value.to_string();
@@ -152,6 +155,12 @@ impl Plan {
         });
         format!("{{{proposed}}}")
     }
+}
+
+/// Reports whether a template parameter is an extent of the data by its name.
+fn is_of_data(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    lower == "d" || lower.contains("dim") && !lower.contains("tile")
 }
 
 /// Stands in the entry for an argument that is computed from the block's extents until these are known.
@@ -215,14 +224,18 @@ impl Plan {
 }
 
 impl<'u> KernelContext<'u> {
-    /// Reports whether the host computes a template argument from the block's extents.
-    fn is_of_block(&self, text: &str, host: &Host<'u>) -> bool {
+    /// Reports whether a template argument is one of the block's extents, or the host computes it from them. One that
+    /// has a meaning of its own is `computed` only.
+    fn is_of_block(&self, text: &str, host: &Host<'u>, computed: bool) -> bool {
         let Some((scope, block)) = self.scope().zip(self.config(1)) else {
             return false;
         };
         let names = host.parts(scope, block).into_iter();
-        let mut others = names.map(|(name, _)| name).filter(|name| name != text);
-        others.any(|name| host.depends_on(scope, text, &name))
+        let mut names = names.map(|(name, _)| name);
+        names.any(|name| match name == text {
+            true => !computed,
+            false => host.depends_on(scope, text, &name),
+        })
     }
 
     /// Replaces the value of the launch's branch in a text by the parameter.
