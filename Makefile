@@ -46,7 +46,8 @@ test-crates:
 
 nightly: nvrtc nats python
 	$(CARGO) test --release --locked --test program readme:: -- --ignored
-	TUNER_KERNELS_SAMPLE=30 $(CARGO) test --release --locked --test program kernels::sampled
+	TUNER_KERNELS_SAMPLE=30 $(CARGO) test --release --locked --test program -- kernels::sampled kernels::warp_group
+	TUNER_HAZARDS_ALL=1 $(CARGO) test --release --locked --test program hazards::threads
 	TUNER_USER_KERNELS_ALL=1 $(CARGO) test --release --locked --test program user_kernels::
 	$(CARGO) test --release --locked --test program fleet::kills:: -- --ignored --nocapture
 	$(CARGO) test --release --locked --test program fleet::siblings:: -- --ignored

@@ -86,7 +86,7 @@ fn wrong_kernels_are_refused_for_their_reason_and_right_ones_pass() {
 #[test]
 fn nothing_wrong_ranks_and_everything_right_does() {
     // A rank needs a verdict, which `check` gives of every project: here the way from it counts.
-    suite(case::share_of_projects(4), ranking::rank);
+    suite(case::share_of_projects(6), ranking::rank);
 }
 
 #[test]
