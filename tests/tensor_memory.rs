@@ -17,7 +17,8 @@ fn example() -> tempfile::TempDir {
 fn products_of_one_block_and_of_pairs_are_right() {
     let folder = example();
     for config in ["BN=64,STAGES=3", "BN=128,STAGES=2,CTAS=2"] {
-        let arguments = "check space.yaml --problem small --device vgpu:b200 --format json --config";
+        let arguments =
+            "check space.yaml --problem small --device vgpu:b200 --format json --config";
         let mut check = tuner(folder.path());
         check.args(arguments.split(' ')).arg(config);
         let rows = ended(&mut check).json();

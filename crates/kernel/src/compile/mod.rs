@@ -24,6 +24,7 @@ mod prelude;
 mod probe;
 mod ptx_only;
 mod render;
+mod request;
 mod resources;
 mod sandbox;
 mod template;

@@ -4,7 +4,8 @@
 use super::error::CompileError;
 use super::image::{RawResult, over_memory};
 use super::precompiled::PrecompiledSettings;
-use super::worker::{Request, WORKER_COMMAND, WorkerConfig};
+use super::request::Request;
+use super::worker::{WORKER_COMMAND, WorkerConfig};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, PoisonError};

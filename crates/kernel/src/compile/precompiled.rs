@@ -6,9 +6,9 @@
 
 use super::image::RawStatus;
 use super::nvrtc::Nvrtc;
+use super::request::Request;
 use super::sandbox::{Folders, run_confined};
 use super::template::Header;
-use super::worker::Request;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fs::File;

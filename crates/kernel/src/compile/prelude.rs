@@ -6,8 +6,8 @@
 
 use super::host_headers;
 use super::render::Source;
+use super::request::Request;
 use super::template::{Header, definitions, included_macros, included_names};
-use super::worker::Request;
 use cuda_source::{blanked, is_word};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;

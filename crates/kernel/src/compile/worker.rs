@@ -9,6 +9,7 @@ use super::image::{RawResult, RawStatus, restore_paths};
 use super::nvrtc::{Nvrtc, NvrtcError};
 use super::options;
 use super::precompiled::{Precompiled, PrecompiledSettings, WithPrelude};
+use super::request::Request;
 use super::resources::{ASSEMBLER, shortened, with_source_lines};
 use super::sandbox::{Folders, header_folders, run_confined, writes_file};
 use super::template::Header;
@@ -17,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tuner_core::units::ContentHash;
 use tuner_process::{Parent, from_json, to_json};
 
 /// Name of the hidden subcommand.
@@ -29,38 +29,6 @@ const UNSUITABLE: &str = "precompiled header";
 
 /// Outcome of NVRTC in a confined thread.
 type Compiled = io::Result<Result<RawResult, NvrtcError>>;
-
-/// One compile, as sent to a worker.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Request {
-    pub(super) text: String,
-    /// The paths of the template and its headers, to be restored in the PTX.
-    pub(super) names: Vec<String>,
-    pub(super) headers: Vec<Header>,
-    pub(super) options: Vec<String>,
-    /// Folders of headers that may be read.
-    pub(super) folders: Vec<PathBuf>,
-    /// C++ expressions that name kernels.
-    pub(super) expressions: Vec<String>,
-    /// Targets of links among CUDA's own headers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) linked_folders: Vec<PathBuf>,
-    /// Lines that include libraries, with which the text may begin: precompiled, they save time.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(super) prelude: String,
-}
-
-impl Request {
-    /// Returns the hash of everything that decides how a prelude is read.
-    pub(super) fn prelude_key(&self, prelude: &str) -> ContentHash {
-        let mut parts = vec![prelude.as_bytes()];
-        parts.extend(self.options.iter().map(String::as_bytes));
-        for header in &self.headers {
-            parts.extend([header.spelled.as_bytes(), header.text.as_bytes()]);
-        }
-        ContentHash::from_parts(parts)
-    }
-}
 
 /// First message to a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 use super::{Preludes, Resolver, first_includes, included};
 use crate::compile::render::{Source, render};
+use crate::compile::request::Request;
 use crate::compile::template::{Header, Template};
-use crate::compile::worker::Request;
 use std::path::PathBuf;
 use tuner_core::value::Value;
 

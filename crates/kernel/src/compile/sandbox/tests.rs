@@ -2,7 +2,8 @@ use super::{header_folders, linked_folders};
 use crate::compile::discover::Surroundings;
 use crate::compile::image::RawStatus;
 use crate::compile::nvrtc::Nvrtc;
-use crate::compile::worker::{self, Request};
+use crate::compile::request::Request;
+use crate::compile::worker;
 use std::path::{Path, PathBuf};
 
 /// Compiles a text with these options, whose folders may be read: the status and the log.
