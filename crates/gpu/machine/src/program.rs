@@ -49,7 +49,7 @@ fn polling_role(instruction: &Instruction) -> PollingRole {
     if instruction.has("PHASECHK") {
         return PollingRole::Polls;
     }
-    // Arrivals and bulk copies, unlike other instructions of their unit.
+    // Arrivals, bulk copies and clears, unlike other instructions of their unit.
     let signals = [
         "SYNCS",
         "ARRIVES",
@@ -61,6 +61,7 @@ fn polling_role(instruction: &Instruction) -> PollingRole {
         "UTCBAR",
         "UTCCP",
         "UTCSHIFT",
+        "UMEMSETS",
         "UGETNEXTWORKID",
         "LDTM",
         "STTM",

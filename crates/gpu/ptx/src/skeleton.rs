@@ -33,7 +33,8 @@ pub struct Skeleton {
 /// Computes the slices of a function.
 pub fn skeleton(body: &Body<'_>) -> Skeleton {
     let code = &body.instructions;
-    let calls = code.iter().any(|i| i.opcode == "call");
+    // Copies use the tensor maps that ordinary stores change.
+    let calls = code.iter().any(|i| i.opcode == "call" || changes_maps(i));
     let (control, _) = slice(code, decides);
     let (addresses, wanted) = slice(code, |i| decides(i) || loads(i));
     let unused = |i: &Instruction<'_>| {
@@ -41,7 +42,7 @@ pub fn skeleton(body: &Body<'_>) -> Skeleton {
     };
     let flags = |at: usize| {
         let (i, unused) = (&code[at], unused(&code[at]));
-        // A called function may decide anything, so a body with calls keeps everything.
+        // A called function may decide anything, so a body with calls, or with changes of maps, keeps everything.
         let slices = match (calls, control[at], addresses[at]) {
             (true, _, _) | (_, true, _) => CONTROL | ADDRESSES,
             (_, _, true) if unused => ADDRESSES | UNUSED,
@@ -60,6 +61,11 @@ pub fn skeleton(body: &Body<'_>) -> Skeleton {
         by_block: by_block(code),
         by_others: (code.iter().zip(&control)).any(|(i, kept)| *kept && far_atomic(i)),
     }
+}
+
+/// Reports whether an instruction publishes tensor maps that the kernel changes.
+pub(super) fn changes_maps(i: &Instruction<'_>) -> bool {
+    i.opcode == "fence" && has(i, "tensormap")
 }
 
 pub(super) fn has(i: &Instruction<'_>, word: &str) -> bool {

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::ast::{Ast, Body, Function, Instruction, Operand, Reg, StateSpace};
 use super::flow::{Flow, ends_block};
-use super::skeleton::{has, maybe_near, near, reads, sets};
+use super::skeleton::{changes_maps, has, maybe_near, near, reads, sets};
 
 /// Accesses whose addresses a slice keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,9 @@ pub fn slice(ast: &Ast<'_>, entry: &Function<'_>, roots: Roots) -> Result<Vec<St
     if let Some(at) = (0..code.len()).find(|at| calls_a_store(ast, &code[*at])) {
         return Err(refuse(at, "a function that stores"));
     }
+    if let Some(at) = code.iter().position(changes_maps) {
+        return Err(refuse(at, "copies use values that it stores"));
+    }
     let Some(flow) = Flow::new(body) else {
         let at = code.iter().position(|i| matches!(i.opcode, "bra" | "brx"));
         return Err(refuse(at.unwrap_or(0), "its targets are not known"));
@@ -103,6 +106,8 @@ fn name(i: &Instruction<'_>) -> String {
 /// Reports whether an instruction writes global memory, or may by a generic address.
 fn stores(i: &Instruction<'_>) -> bool {
     match i.opcode {
+        // It clears shared memory, by a generic address too.
+        "st" if has(i, "bulk") => false,
         "st" | "red" | "atom" => !near(i) && !has(i, "param"),
         "sust" => true,
         "wmma" => has(i, "store") && !near(i),

@@ -13,8 +13,9 @@ use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, NONE};
 use gpu_tensor_map::TENSOR_MAP_BYTES;
 
-/// Fences recorded per thread: more than the maps that one changes at a time.
-const FENCES_MAX: usize = 32;
+/// Maximum fences recorded per thread. Once a thread has as many, missing fences are not reported: later ones are
+/// not known.
+const FENCES_MAX: usize = 1024;
 
 /// A `fence.proxy.tensormap` that was executed.
 #[derive(Debug, Clone)]
@@ -30,10 +31,9 @@ impl Cta<'_> {
     pub(super) fn fence_maps(&mut self, thread: usize, acquires: Option<u64>) {
         let seen = self.clocks.mark(thread);
         let fences = &mut self.threads[thread].map_fences;
-        if fences.len() == FENCES_MAX {
-            fences.remove(0);
+        if fences.len() < FENCES_MAX {
+            fences.push(MapFence { seen, acquires });
         }
-        fences.push(MapFence { seen, acquires });
     }
 
     /// Reports a tensor map that a copy of a thread cannot use (PTX ISA, 5.5.8), or may see as it was.
@@ -77,22 +77,34 @@ impl Cta<'_> {
     /// of a thread.
     fn missing_fence(&self, thread: usize, at: u64, written: Written) -> Option<&'static str> {
         let (stamp, of) = written?;
+        if self
+            .threads
+            .iter()
+            .any(|t| t.map_fences.len() >= FENCES_MAX)
+        {
+            return None;
+        }
         // Other blocks cannot be asked for their fences.
         let own = of == self.block;
-        let covers =
-            |fence: &MapFence| !own || fence.seen.covers(stamp.thread.into(), stamp.segment);
-        let between = |acquires: Option<u64>| {
-            let mut fences = self.threads.iter().flat_map(|t| &t.map_fences);
-            fences.any(|fence| {
+        let before = |acquires: Option<u64>| {
+            let fences = self.threads.iter().flat_map(|t| &t.map_fences);
+            fences.filter(move |fence| {
                 let seen = &fence.seen;
-                fence.acquires == acquires
-                    && covers(fence)
-                    && self.clocks.ordered(thread, seen.thread, seen.segment)
+                fence.acquires == acquires && self.clocks.ordered(thread, seen.thread, seen.segment)
             })
         };
+        let releases: Vec<&Seen> = before(None)
+            .map(|fence| &fence.seen)
+            .filter(|seen| seen.covers(stamp.thread.into(), stamp.segment))
+            .collect();
+        // An acquire before the release sees the map as it was.
+        let acquired = before(Some(at)).any(|fence| {
+            let behind = |release: &&Seen| fence.seen.covers(release.thread, release.segment);
+            !own || releases.iter().any(behind)
+        });
         match () {
-            () if own && !between(None) => Some("release"),
-            () if !between(Some(at)) => Some("acquire"),
+            () if own && releases.is_empty() => Some("release"),
+            () if !acquired => Some("acquire"),
             () => None,
         }
     }

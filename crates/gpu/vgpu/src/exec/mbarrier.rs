@@ -244,7 +244,7 @@ impl Cta<'_> {
             inst.is_some_and(|inst| {
                 matches!(
                     inst.op,
-                    Op::Store(_) | Op::CpAsync(_) | Op::Bulk(_) | Op::Tensor(_)
+                    Op::Store(_) | Op::CpAsync(_) | Op::Bulk(_) | Op::Tensor(_) | Op::Clear { .. }
                 )
             })
         });

@@ -119,8 +119,9 @@ impl Cta<'_> {
             }
         }
         let ranges = ranges.into_iter();
-        let ranges = ranges
-            .filter_map(|range| self.bulk_range(thread, range.start, range.end - range.start));
+        let ranges = ranges.filter_map(|range| {
+            self.bulk_range(thread, range.start, range.end.wrapping_sub(range.start))
+        });
         ranges.collect()
     }
 
@@ -190,7 +191,7 @@ impl Cta<'_> {
             let thread = w.index * 32 + lane;
             for element in elements.filter(|element| chunk.inside.contains(element)) {
                 let part = value >> (8 * (element - offset)) & mask;
-                let at = chunk.global + u64::from(element);
+                let at = chunk.global.wrapping_add(element.into());
                 let touch = self.store_element(w, copy, at, part);
                 self.bulk_writes(thread, at, touch);
             }
