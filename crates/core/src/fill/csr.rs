@@ -8,7 +8,11 @@ const ROW_JITTER: f64 = 0.49;
 /// Random stream shared by the offsets and indices of one graph.
 const GRAPH: u64 = 0x6772_6170_6820;
 
-/// A row that has these entries in addition; the others share the rest.
+/// Distance of the rows without entries in a graph with a long row.
+const EMPTY_STEP: u64 = 5;
+
+/// A row that has these entries in addition; the others share the rest. The first row, the last one and
+/// each fifth have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongRow {
     /// The row.
@@ -50,8 +54,30 @@ impl Csr {
         }
     }
 
-    /// Returns the offset of a row.
+    /// Returns the offset of a row. An empty row leaves its entries to the next one, the last row
+    /// to the one before it.
     fn row_offset(&self, seed: u64, row: u64) -> u64 {
+        let before = row.checked_sub(1).filter(|_| row < self.rows);
+        let row = match before {
+            Some(before) if self.is_empty(before) => before,
+            _ if row + 1 == self.rows && self.is_empty(row) => self.rows,
+            _ => row,
+        };
+        self.boundary(seed, row)
+    }
+
+    /// Reports whether a row has no entries. No two such rows are neighbours.
+    fn is_empty(&self, row: u64) -> bool {
+        if self.long.is_none_or(|long| long.row == row) || row >= self.rows {
+            return false;
+        }
+        let to_end = self.rows - row;
+        let is_inner = row % EMPTY_STEP == EMPTY_STEP / 2 && to_end > 2;
+        row == 0 || to_end == 1 || is_inner
+    }
+
+    /// Returns the offset of a row where none is empty.
+    fn boundary(&self, seed: u64, row: u64) -> u64 {
         let rows = self.rows;
         let (further, shared) = match self.long {
             Some(long) => {

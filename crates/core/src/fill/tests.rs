@@ -77,33 +77,47 @@ fn a_graph_has_ascending_offsets_and_distinct_ascending_columns_in_each_row() {
 }
 
 #[test]
-fn a_graph_may_have_one_long_row() {
+fn a_graph_may_have_one_long_row_and_empty_ones() {
     let (rows, entries, columns) = (200_u64, 1500, 900);
     let long = LongRow {
         row: 17,
         entries: 750,
     };
-    let decoded = |fill: Fill, count: u64| -> Vec<u64> {
+    let decoded = |fill: Fill, count: u64, long: LongRow| -> Vec<u64> {
         let bytes = fill.with_long_row(Element::I32, 7, count, long).unwrap();
         let values = bytes
             .chunks_exact(4)
             .map(|value| Element::I32.decode(value) as u64);
         values.collect()
     };
-    let offsets = decoded(Fill::CsrOffsets { entries }, rows + 1);
-    assert_eq!((offsets[0], offsets[200]), (0, entries));
-    assert!(
-        offsets.windows(2).all(|pair| pair[0] <= pair[1]),
-        "{offsets:?}"
-    );
-    let lengths: Vec<u64> = offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!((750..765).contains(&lengths[17]), "{lengths:?}");
-    assert!(lengths.iter().filter(|length| **length > 10).count() == 1);
-    let indices = decoded(Fill::CsrIndices { rows, columns }, entries);
+    let lengths = |rows: u64, long: LongRow| -> Vec<u64> {
+        let offsets = decoded(Fill::CsrOffsets { entries }, rows + 1, long);
+        assert_eq!((offsets[0], *offsets.last().unwrap()), (0, entries));
+        let lengths = offsets.windows(2).map(|pair| pair[1] - pair[0]);
+        lengths.collect()
+    };
+    let found = lengths(rows, long);
+    assert!((750..770).contains(&found[17]), "{found:?}");
+    assert!(found.iter().filter(|length| **length > 20).count() == 1);
+    assert_eq!((found[0], found[2], found[199]), (0, 0, 0));
+    assert!(found.windows(2).all(|pair| pair[0] + pair[1] > 0));
+    let offsets = decoded(Fill::CsrOffsets { entries }, rows + 1, long);
+    let indices = decoded(Fill::CsrIndices { rows, columns }, entries, long);
     for pair in offsets.windows(2) {
         let row = &indices[pair[0] as usize..pair[1] as usize];
         assert!(row.windows(2).all(|two| two[0] < two[1]), "{row:?}");
         assert!(row.iter().all(|column| *column < columns));
+    }
+    for rows in 2..9 {
+        for row in 0..rows {
+            let found = lengths(rows, LongRow { row, ..long });
+            assert!(found[row as usize] >= 750, "{found:?}");
+            assert!(row == 0 || found[0] == 0, "{found:?}");
+            assert!(
+                row + 1 == rows || found[rows as usize - 1] == 0,
+                "{found:?}"
+            );
+        }
     }
     assert!(
         Fill::Arange

@@ -1,8 +1,9 @@
-//! A run on a sparse matrix or graph with one long row.
+//! A run on a sparse matrix or graph with one long row and empty ones.
 //!
 //! Rows of generated graphs differ in length, but not by much: none has many times the entries of an average
-//! one, as a row of a real matrix may have. A kernel that reads the first 32 entries of a row is right on
-//! them. Beside a reference kernel, one row gets half of all entries.
+//! one, and hardly one is empty, as rows of a real matrix may be. A kernel that reads the first 32 entries
+//! of a row, or one entry at least, is right on them. Beside a reference kernel, one row gets half of all
+//! entries, and the first row, the last one and each fifth have none.
 
 use super::adversarial::{Case, Data};
 use super::verify::{Gate, Pass, Stop};

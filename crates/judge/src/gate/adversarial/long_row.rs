@@ -1,4 +1,4 @@
-//! A sparse matrix or graph with one row that is much longer than the others.
+//! A sparse matrix or graph with one row that is much longer than the others, and empty ones.
 
 use super::{CaseInputs, beside_reference};
 use tuner_core::fill::{Fill, LongRow};

@@ -3,7 +3,7 @@
 //! Random numbers hide mistakes: a softmax without its maximum is right on N(0, 1), a dropped key
 //! of small weight is below every tolerance, a tile that reads its neighbour multiplies it by zero.
 //! Each case exposes one kind of mistake. A user's operation gets its declared fill with several
-//! seeds instead, because its hard inputs are unknown, one run with zeros, and one with a long row of a graph.
+//! seeds instead, because its hard inputs are unknown, one run with zeros, and one with a long row and empty rows of a graph.
 
 mod attention;
 mod long_row;
@@ -105,7 +105,7 @@ impl Case {
             Self::Masked => "masked",
             Self::Contained => "NaN elsewhere",
             Self::Zeros => "zeros",
-            Self::LongRow => "one long row",
+            Self::LongRow => "one long row, others empty",
         }
     }
 
