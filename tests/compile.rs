@@ -2,6 +2,7 @@
 //!
 //! `make test` gets NVRTC before it runs these.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tuner_core::plan::PlanLaunch;
@@ -392,8 +393,87 @@ fn candidates_with_precompiled_libraries_are_those_without() {
         let compiled = image(with.compile(&source).unwrap());
         let plain = image(without.compile(&source).unwrap());
         assert_eq!(compiled.ptx, plain.ptx, "{factor}");
-        // The first candidate may be the only one, for which it would not pay.
-        assert_eq!(preludes.is_dir(), factor > 1, "{factor}");
+    }
+    let entries = |folder: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    };
+    let workers = entries(&preludes);
+    assert_eq!(workers.len(), 1, "{workers:?}");
+    let mode = std::fs::metadata(&workers[0]).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert_eq!(entries(&workers[0]), Vec::<PathBuf>::new());
+    drop(with);
+    assert_eq!(entries(&preludes), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn folders_of_workers_that_were_killed_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let preludes = folder.path().join("preludes");
+    let [old, new] = ["worker-old", "worker-new"].map(|name| preludes.join(name));
+    std::fs::create_dir_all(old.join("more")).unwrap();
+    std::fs::create_dir_all(&new).unwrap();
+    let two_days_ago = std::time::SystemTime::now() - Duration::from_hours(48);
+    let opened = std::fs::File::open(&old).unwrap();
+    opened.set_modified(two_days_ago).unwrap();
+    let compiler = compiler(Some(folder.path()));
+    image(compiler.compile(&source(SCALE, 3)).unwrap());
+    assert!(!old.exists() && new.exists());
+}
+
+#[test]
+fn where_others_can_write_nothing_is_precompiled() {
+    let folder = tempfile::tempdir().unwrap();
+    let preludes = folder.path().join("preludes");
+    std::fs::create_dir(&preludes).unwrap();
+    std::fs::set_permissions(&preludes, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let compiler = compiler(Some(folder.path()));
+    let text = format!("#include <cooperative_groups.h>\n{SCALE}");
+    for factor in 1..4 {
+        image(compiler.compile(&source(&text, factor)).unwrap());
     }
     assert_eq!(std::fs::read_dir(&preludes).unwrap().count(), 0);
+}
+
+#[test]
+fn options_of_one_compile_change_no_other() {
+    // NVRTC keeps each of these options in force for the later compiles of a process.
+    let text = r#"
+struct Table { unsigned long long words[16]; };
+extern "C" __global__ void scale(float* x, const float* y, const __grid_constant__ Table table) {
+  __shared__ float s[256];
+  float sum = 0;
+  for (int i = threadIdx.x; i < FACTOR; i += blockDim.x) {
+    s[i & 255] = y[i];
+    __syncthreads();
+    for (int j = 0; j < 8; j++) sum += s[(i + j) & 255] * y[i * 8 + j];
+    x[i] = sum + table.words[threadIdx.x & 15];
+  }
+}
+"#;
+    let with = |option: &str| {
+        let template = Template::new("scale.cu", text, Vec::new(), Vec::new());
+        let macros = [("FACTOR".to_owned(), Value::Int(4096))];
+        let options: Vec<String> = option.split_whitespace().map(str::to_owned).collect();
+        let launch = PlanLaunch::new("scale", [1; 3], [1; 3], Vec::new());
+        render(&template, &macros, &options, &[launch], "sm_90")
+    };
+    let one = |compiler: &Compiler, option: &str| {
+        image(compiler.compile(&with(option)).unwrap()).ptx.clone()
+    };
+    let settings = || CompilerSettings {
+        jobs: 1,
+        ..settings(None)
+    };
+    let fresh = |option: &str| one(&Compiler::new(settings()).unwrap(), option);
+    let used = Compiler::new(settings()).unwrap();
+    let plain = fresh("");
+    for option in ["--device-debug", "--restrict", "--Ofast-compile=max"] {
+        let changed = one(&used, option);
+        assert_eq!(changed, fresh(option), "{option}");
+        assert_ne!(changed, plain, "{option}");
+        assert_eq!(one(&used, ""), plain, "after {option}");
+        assert_eq!(one(&used, "--use_fast_math"), fresh("--use_fast_math"));
+    }
 }

@@ -204,10 +204,12 @@ fn a_wrong_number_of_arguments_is_refused_with_what_is_missing() {
     }
 }
 
-/// NVRTC in this process, which keeps what it compiles in that folder, or where the user's is kept.
+/// The compiler, which keeps what it compiles in that folder, or where the user's is kept.
 fn compiler(cache: Option<&Path>) -> Compiler {
     let mut settings = CompilerSettings::with_jobs(1);
-    settings.isolation = Isolation::InProcess;
+    settings.isolation = Isolation::Workers {
+        program: env!("CARGO_BIN_EXE_tuner").into(),
+    };
     if let Some(folder) = cache {
         settings.cache = Some(folder.to_owned());
     }

@@ -11,7 +11,7 @@ use tuner_process::{Decoder, encode as frame, to_json};
 /// Default maximum size of the cache, bytes: about 20 000 candidates.
 pub(crate) const CACHE_BYTES_MAX: u64 = 2 << 30;
 /// First bytes of an entry's content; the digit is the format's version.
-const MAGIC: &[u8] = b"tuner-image-4\n";
+const MAGIC: &[u8] = b"tuner-image-5\n";
 
 /// The disk cache of one folder.
 #[derive(Debug)]

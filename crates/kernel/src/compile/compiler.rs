@@ -6,8 +6,7 @@ use super::error::CompileError;
 use super::host_headers;
 use super::image::{CompileOutcome, RawResult, RawStatus};
 use super::nvrtc::{Nvrtc, NvrtcMissing};
-use super::pool::{Pool, PoolReply, PoolSettings};
-use super::precompiled::PrecompiledSettings;
+use super::pool::{Pool, PoolReply, PoolSettings, PrecompiledPlace};
 use super::prelude::Preludes;
 use super::render::{Source, quoted};
 use super::request::Request;
@@ -31,7 +30,8 @@ const PRECOMPILED_BYTES_MAX: u64 = 4 << 30;
 /// Process in which NVRTC runs.
 #[derive(Debug, Clone)]
 pub enum Isolation {
-    /// This process, without limits. For tests and for trusted sources.
+    /// This process, without limits, for tests: options such as `--device-debug` change the code of
+    /// later compiles.
     InProcess,
     /// Worker processes of this executable, which must have the `compile-worker` subcommand.
     Workers {
@@ -118,9 +118,8 @@ impl Compiler {
                     deadline: settings.deadline,
                     memory_bytes: settings.memory_bytes,
                     precompiled: settings.cache.as_ref().and_then(|cache| {
-                        let folder = std::path::absolute(cache).ok()?.join("preludes");
-                        Some(PrecompiledSettings {
-                            folder: folder.to_str()?.to_owned(),
+                        Some(PrecompiledPlace {
+                            cache: std::path::absolute(cache).ok()?,
                             bytes_max: PRECOMPILED_BYTES_MAX / settings.jobs.max(1) as u64,
                         })
                     }),
@@ -233,10 +232,17 @@ impl Compiler {
         if let Some(result) = self.cache.as_ref().and_then(|cache| cache.load(&key)) {
             return Ok(Ok(result));
         }
-        if self.pool.is_some() {
+        // Without a cache there is no place for precompiled headers.
+        if self.pool.is_some() && self.cache.is_some() && self.nvrtc.precompiles() {
             request.prelude = self.preludes.of(source, &request, &self.nvrtc.folders());
         }
-        let mut result = match self.run(&request)? {
+        let mut reply = self.run(&request)?;
+        // A crash, a limit of time or memory: of the source only if it happens without the prelude.
+        if reply.is_err() && !request.prelude.is_empty() {
+            request.prelude.clear();
+            reply = self.run(&request)?;
+        }
+        let mut result = match reply {
             Ok(result) => result,
             failed => return Ok(failed),
         };

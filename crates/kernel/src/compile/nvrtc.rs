@@ -201,6 +201,11 @@ impl Nvrtc {
         format!("{}.{}", self.version.0, self.version.1)
     }
 
+    /// Reports whether this version can precompile headers.
+    pub(super) fn precompiles(&self) -> bool {
+        self.version >= (12, 8)
+    }
+
     /// Returns the supported targets, as `sm_XX`, ascending. Empty if unknown.
     #[must_use]
     pub fn architectures(&self) -> Vec<String> {

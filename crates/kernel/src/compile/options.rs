@@ -6,6 +6,39 @@ const STANDARD: [&str; 2] = ["--std", "-std"];
 /// Spellings of the option that names the target.
 const TARGET: [&str; 2] = ["--gpu-architecture", "-arch"];
 
+/// Options, without dashes, that concern only the compile to which they are given. Found by a compile
+/// before and after one with the option in one process (NVRTC 12.4, 12.8 and 13.0).
+const OF_ONE_COMPILE: [&str; 28] = [
+    "gpu-architecture",
+    "arch",
+    "std",
+    "include-path",
+    "define-macro",
+    "undefine-macro",
+    "lineinfo",
+    "generate-line-info",
+    "ptxas-options",
+    "Xptxas",
+    "maxrregcount",
+    "fmad",
+    "ftz",
+    "prec-div",
+    "prec-sqrt",
+    "use_fast_math",
+    "extra-device-vectorization",
+    "device-as-default-execution-space",
+    "default-device",
+    "device-int128",
+    "relocatable-device-code",
+    "rdc",
+    "disable-warnings",
+    "w",
+    "diag-suppress",
+    "display-error-number",
+    "minimal",
+    "split-compile",
+];
+
 /// Composes the tuner's options, then the search space's; its `--std` and `-arch` take precedence.
 ///
 /// `-lineinfo` is always on: hazards are reported with their source line. It adds debug sections,
@@ -49,6 +82,29 @@ pub(super) fn front_end(options: &[String], target: &str) -> Vec<String> {
     }
     kept.push(target_option(&target.replacen("sm_", "compute_", 1)));
     kept
+}
+
+/// Returns the options that may change later compiles of the same process. NVRTC keeps, for one,
+/// `--device-debug`, `--restrict` and `--Ofast-compile=max` in force: the same source then gives other
+/// code. An option that nobody has tried counts as one that is kept.
+pub(super) fn lasting(options: &[String]) -> Vec<String> {
+    let mut lasting = Vec::new();
+    let (mut lasts, mut before) = (false, "");
+    for option in options {
+        // A word without a dash is the value of the option before it, and so is one for the assembler.
+        let is_value = ["-Xptxas", "--ptxas-options"].contains(&before);
+        before = if is_value { "" } else { option };
+        if let Some(name) = option.strip_prefix('-').filter(|_| !is_value) {
+            let name = name.strip_prefix('-').unwrap_or(name);
+            let name = name.split('=').next().unwrap_or_default();
+            // `-IFOLDER`, `-DNAME`, `-UNAME`
+            lasts = !name.starts_with(['I', 'D', 'U']) && !OF_ONE_COMPILE.contains(&name);
+        }
+        if lasts {
+            lasting.push(option.clone());
+        }
+    }
+    lasting
 }
 
 /// Returns the value of `NAME=value`, or of `NAME` followed by it.

@@ -3,18 +3,25 @@
 
 use super::error::CompileError;
 use super::image::{RawResult, over_memory};
+use super::options;
 use super::precompiled::PrecompiledSettings;
 use super::request::Request;
 use super::worker::{WORKER_COMMAND, WorkerConfig};
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
+use tempfile::TempDir;
 use tuner_core::judgement::Judgement;
 use tuner_core::panics::lock;
+use tuner_core::private::create_folder;
 use tuner_core::record::Verdict;
 use tuner_process::{ATTEMPTS, Failure, Limits, Process, Program, pause, start_error, to_json};
 
+/// Time after which a worker's folder that did not change is one of a killed program.
+const ABANDONED_AFTER: Duration = Duration::from_hours(24);
 /// Compiles after which a worker is replaced, so that leaks in the compiler stay small.
 const COMPILES_PER_WORKER: u32 = 500;
 /// Address space beyond the limit on resident memory: the libraries' mappings and the arenas that
@@ -33,7 +40,36 @@ pub(super) struct PoolSettings {
     /// Maximum resident memory of one worker.
     pub(super) memory_bytes: u64,
     /// Place of precompiled headers; `None` for none.
-    pub(super) precompiled: Option<PrecompiledSettings>,
+    pub(super) precompiled: Option<PrecompiledPlace>,
+}
+
+/// Place of the precompiled headers of all workers.
+#[derive(Debug, Clone)]
+pub(super) struct PrecompiledPlace {
+    /// Folder of all caches.
+    pub(super) cache: PathBuf,
+    /// Maximum size of one worker's files, bytes.
+    pub(super) bytes_max: u64,
+}
+
+impl PrecompiledPlace {
+    /// Creates the folder of one worker, which ends with it, and removes old ones of programs that
+    /// were killed. Others could place files where they can write, so nobody else can.
+    fn folder(&self) -> io::Result<TempDir> {
+        let all = create_folder(&self.cache, &["preludes"])?;
+        for entry in std::fs::read_dir(&all)?.flatten() {
+            let changed = entry.metadata().and_then(|facts| facts.modified());
+            let age = changed.ok().and_then(|changed| changed.elapsed().ok());
+            if age.is_some_and(|age| age > ABANDONED_AFTER) {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+        let private = Permissions::from_mode(0o700);
+        tempfile::Builder::new()
+            .prefix("worker-")
+            .permissions(private)
+            .tempdir_in(all)
+    }
 }
 
 /// Outcome of a request; the inner error if the worker did not answer. The outer one is the
@@ -51,6 +87,21 @@ struct Places {
     idle: Vec<Worker>,
     /// Number of further workers that may be busy.
     free: usize,
+}
+
+impl Places {
+    /// Takes an idle worker whose earlier options do not change the code of a request with these, one
+    /// that had the same if there is one. Another one ends where none is suitable, since its place is
+    /// taken.
+    fn take(&mut self, lasting: &[String]) -> Option<Worker> {
+        let with = |wanted: &[String]| self.idle.iter().position(|it| it.lasting == wanted);
+        let suitable = with(lasting).or_else(|| with(&[]));
+        let worker = suitable.map(|at| self.idle.swap_remove(at));
+        if worker.is_none() {
+            self.idle.pop();
+        }
+        worker
+    }
 }
 
 impl std::fmt::Debug for Pool {
@@ -75,6 +126,7 @@ impl Pool {
 
     /// Compiles one request; blocks until a worker has answered or was abandoned.
     pub(super) fn compile(&self, request: &Request) -> PoolReply {
+        let lasting = options::lasting(&request.options);
         let request = to_json(request).map_err(|error| CompileError::new(error.to_string()))?;
         let mut places = self
             .freed
@@ -82,9 +134,9 @@ impl Pool {
             .unwrap_or_else(PoisonError::into_inner);
         // Taken before the worker is started, so that no more than the limit ever run.
         places.free -= 1;
-        let mut slot = places.idle.pop();
+        let mut slot = places.take(&lasting);
         drop(places);
-        let reply = self.serve(&mut slot, &request);
+        let reply = self.serve(&mut slot, &request, &lasting);
         let mut places = lock(&self.places);
         places.free += 1;
         places.idle.extend(slot);
@@ -94,7 +146,7 @@ impl Pool {
 
     /// Serves a request with this worker, or a new one. A worker that did not answer is killed; if
     /// that was not the request's fault, it is retried on another.
-    fn serve(&self, slot: &mut Option<Worker>, request: &[u8]) -> PoolReply {
+    fn serve(&self, slot: &mut Option<Worker>, request: &[u8], lasting: &[String]) -> PoolReply {
         let mut lost = String::new();
         for attempt in 0..ATTEMPTS {
             pause(attempt);
@@ -107,6 +159,7 @@ impl Pool {
                     return Err(CompileError::new(format!("no compile worker: {why}")));
                 }
             };
+            lasting.clone_into(&mut worker.lasting);
             let detail = match worker.compile(request, &self.settings) {
                 Ok(result) => {
                     *slot = Some(worker).filter(|worker| worker.served < COMPILES_PER_WORKER);
@@ -141,14 +194,30 @@ fn temporary_files(precompiled: &PrecompiledSettings) -> (String, String) {
 struct Worker {
     process: Process,
     served: u32,
+    /// Options of earlier compiles that NVRTC keeps in force.
+    lasting: Vec<String>,
+    /// Folder of its files. A process that was killed leaves some, so this is dropped after it.
+    _folder: Option<TempDir>,
 }
 
 impl Worker {
     fn start(settings: &PoolSettings) -> io::Result<Self> {
+        let folder = settings.precompiled.as_ref().and_then(|place| {
+            let folder = place.folder();
+            folder
+                .inspect_err(|error| tracing::debug!("no precompiled headers: {error}"))
+                .ok()
+        });
+        let precompiled = settings.precompiled.as_ref().and_then(|place| {
+            Some(PrecompiledSettings {
+                folder: folder.as_ref()?.path().to_str()?.to_owned(),
+                bytes_max: place.bytes_max,
+            })
+        });
         let mut process = Process::start(&Program {
             path: settings.program.clone(),
             arguments: vec![WORKER_COMMAND.into()],
-            environment: settings.precompiled.iter().map(temporary_files).collect(),
+            environment: precompiled.iter().map(temporary_files).collect(),
             ..Program::default()
         })?;
         let address_space = settings
@@ -157,10 +226,15 @@ impl Worker {
         let hello = WorkerConfig {
             library: settings.library.clone(),
             address_space_bytes: address_space,
-            precompiled: settings.precompiled.clone(),
+            precompiled,
         };
         process.send(&[&to_json(&hello)?])?;
-        Ok(Self { process, served: 0 })
+        Ok(Self {
+            process,
+            served: 0,
+            lasting: Vec::new(),
+            _folder: folder,
+        })
     }
 
     fn compile(&mut self, request: &[u8], settings: &PoolSettings) -> Result<RawResult, Failure> {

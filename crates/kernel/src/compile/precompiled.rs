@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
+use tuner_core::private::open_file;
 use tuner_core::units::ContentHash;
 
 /// Maximum precompiled preludes of a worker.
@@ -24,8 +25,8 @@ const END: &str = "#pragma nv_hdrstop\n";
 /// Place and size of what a worker may keep.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PrecompiledSettings {
-    /// Folder in which files are created, and removed at once. NVRTC must create its temporary
-    /// files there, too (`TMPDIR`).
+    /// Folder of this user and worker, in which files are created, and removed at once. NVRTC must
+    /// create its temporary files there, too (`TMPDIR`).
     pub(super) folder: String,
     /// Maximum size of one worker's files, bytes.
     pub(super) bytes_max: u64,
@@ -148,7 +149,6 @@ impl Precompiled {
         headers: &[Header],
         folders: &Folders,
     ) -> Option<File> {
-        std::fs::create_dir_all(&self.settings.folder).ok()?;
         let text = format!("{}{END}", request.prelude);
         let mut options = request.options.clone();
         options.push(format!("--create-pch={}", path.display()));
@@ -157,7 +157,7 @@ impl Precompiled {
             nvrtc.compile(&text, "prelude", headers, &options, &[])
         });
         match compiled {
-            Ok(Ok(result)) if result.head.status == RawStatus::Compiled => File::open(path).ok(),
+            Ok(Ok(result)) if result.head.status == RawStatus::Compiled => open_file(path).ok(),
             _ => None,
         }
     }

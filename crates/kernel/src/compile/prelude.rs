@@ -188,7 +188,8 @@ impl Resolver<'_> {
                     Some(LibraryFile::Memory(header)) if seen.insert(PathBuf::from(&name)) => {
                         texts.push((header.text, None));
                     }
-                    Some(LibraryFile::Disk(path)) if seen.insert(path.clone()) => {
+                    // One file may have many names: `a/../b.h` in the headers of a folder.
+                    Some(LibraryFile::Disk(path)) if seen.insert(path.canonicalize().ok()?) => {
                         is_worth_it = true;
                         let text = std::fs::read_to_string(&path).ok()?;
                         texts.push((text, path.parent().map(Path::to_owned)));
@@ -210,11 +211,19 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns the names that a text includes; `None` if a macro that the text does not define names
-/// one.
+/// Returns the names that a text includes; `None` if a directive names none that can be told, such as
+/// `#include_next` or a macro that the text does not define.
 fn included(code: &str) -> Option<Vec<(String, bool)>> {
     let mut names = included_names(code);
-    for name in included_macros(code) {
+    let macros = included_macros(code);
+    let is_include = |line: &&str| {
+        let directive = line.trim_start().strip_prefix('#');
+        directive.is_some_and(|name| name.trim_start().starts_with("include"))
+    };
+    if code.lines().filter(is_include).count() != names.len() + macros.len() {
+        return None;
+    }
+    for name in macros {
         let values = definitions(code, &name);
         let named = values
             .iter()

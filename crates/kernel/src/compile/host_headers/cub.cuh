@@ -1,4 +1,5 @@
-/* What kernels can use of CUB: its device-wide algorithms are launched from the host. */
+/* What kernels can use of CUB: its device-wide algorithms are launched from the host. Iterators with host
+   code are left out: those that CUB had before 3.0. */
 #pragma once
 #if __has_include(<cub/block/block_adjacent_difference.cuh>)
 #include <cub/block/block_adjacent_difference.cuh>
@@ -81,15 +82,15 @@
 #if __has_include(<cub/thread/thread_store.cuh>)
 #include <cub/thread/thread_store.cuh>
 #endif
-#if __has_include(<cub/iterator/arg_index_input_iterator.cuh>)
+#if CCCL_VERSION >= 3000000 && __has_include(<cub/iterator/arg_index_input_iterator.cuh>)
 #include <cub/iterator/arg_index_input_iterator.cuh>
 #endif
 #if __has_include(<cub/iterator/cache_modified_input_iterator.cuh>)
 #include <cub/iterator/cache_modified_input_iterator.cuh>
 #endif
-#if __has_include(<cub/iterator/cache_modified_output_iterator.cuh>)
+#if CCCL_VERSION >= 3000000 && __has_include(<cub/iterator/cache_modified_output_iterator.cuh>)
 #include <cub/iterator/cache_modified_output_iterator.cuh>
 #endif
-#if __has_include(<cub/iterator/tex_obj_input_iterator.cuh>)
+#if CCCL_VERSION >= 3000000 && __has_include(<cub/iterator/tex_obj_input_iterator.cuh>)
 #include <cub/iterator/tex_obj_input_iterator.cuh>
 #endif

@@ -61,3 +61,28 @@ fn a_name_of_a_host_header_is_told_with_that_header() {
     assert!(said("uint32_t").contains("`#include <stdint.h>`"));
     assert_eq!(said("rows_of_x"), "");
 }
+
+/// CCCL defines some names only in newer versions, and an undefined one ends every compile that includes
+/// its header. Try a name that is new here with the oldest supported version, CUDA 12.4, at `--std=c++17`:
+/// one that is not there needs `#if CCCL_VERSION >= …`.
+#[test]
+fn names_without_a_condition_are_in_the_oldest_supported_version() {
+    let mut names = BTreeSet::new();
+    for (_, text) in super::HEADERS {
+        let mut depth = 0_u32;
+        let is_new = text.contains("#if __cplusplus >= 201703L && __has_include");
+        for line in text.lines() {
+            if line.starts_with("#if") {
+                depth += 1;
+            } else if line.starts_with("#endif") {
+                depth -= 1;
+            } else if depth <= u32::from(is_new) {
+                let used = line.split("using cuda::std::").skip(1);
+                names.extend(used.filter_map(|rest| rest.split(';').next()));
+            }
+        }
+        assert_eq!(depth, 0);
+    }
+    let all: Vec<&str> = names.into_iter().collect();
+    insta::assert_snapshot!(all.join("\n"));
+}

@@ -129,7 +129,14 @@ fn what_cannot_be_told_and_what_is_short_is_no_prelude() {
     assert_eq!(first_includes("#if 1\n#include <lib.h>\n#endif\n"), [""; 0]);
     let defined = "#define FILE <lib.h>\n#include FILE\n";
     assert_eq!(included(defined), Some(vec![("lib.h".to_owned(), false)]));
-    assert_eq!(included("#include FILE\n"), None);
+    for unknown in ["FILE", "NAME(lib.h)", "<lib.h", ""] {
+        assert_eq!(
+            included(&format!("#include {unknown}\n")),
+            None,
+            "{unknown}"
+        );
+    }
+    assert_eq!(included("# include_next <lib.h>\n"), None);
 }
 
 #[test]
