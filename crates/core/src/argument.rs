@@ -99,6 +99,9 @@ pub struct PlanArgument {
     pub shape: Vec<u64>,
     /// Fill of a buffer with content before the first launch.
     pub fill: Fill,
+    /// Whole numbers that no fill limits, so that they may be any of the type.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub any_value: bool,
     /// The value of a scalar.
     pub value: f64,
     /// Fields of a buffer of structs. Its elements are bytes, the last extent is the struct size.
@@ -193,6 +196,7 @@ impl PlanArgument {
                 mean: 0.0,
                 std: 1.0,
             },
+            any_value: false,
             value: 0.0,
             layout: None,
             passed: None,

@@ -121,6 +121,12 @@ impl Element {
         }
     }
 
+    /// Reports whether it is a type of whole numbers; booleans are none.
+    #[must_use]
+    pub fn is_integer(self) -> bool {
+        !self.is_float() && self != Self::Bool
+    }
+
     /// Returns the unit roundoff: the largest relative error of rounding to nearest, half an ulp of
     /// 1. Zero for integers.
     #[must_use]

@@ -37,6 +37,7 @@ pub(super) fn argument(
         },
         (fill, _) => fill,
     };
+    let any_value = argument.any_value && fill == Fill::default_for(argument.ty);
     let layout = argument
         .record
         .as_ref()
@@ -47,6 +48,7 @@ pub(super) fn argument(
         role: argument.role,
         shape,
         fill,
+        any_value,
         value: value.map_or(0.0, Number::as_f64),
         layout: layout.map(layout_of),
         passed: passed(argument, value, rest, fault)?,

@@ -113,7 +113,7 @@ pub struct Problem {
 }
 
 /// One argument of the kernel.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Argument {
     /// Name.
     pub name: String,
@@ -125,6 +125,8 @@ pub struct Argument {
     pub record: Option<Record>,
     /// The kernel's pointer may have another element type.
     pub any_type: bool,
+    /// Whole numbers that no fill limits.
+    pub any_value: bool,
     /// Use by the kernel.
     pub role: Role,
     /// Extents; empty for scalars. For vectors and structs the last extent is the element's.
@@ -137,6 +139,29 @@ pub struct Argument {
     pub value: Option<Expr>,
     /// The value of a scalar of several numbers, piece by piece.
     pub pieces: Vec<Piece>,
+}
+
+/// Stored identities are computed from this text: a field added by a later version is included only
+/// if it is not at its default.
+impl std::fmt::Debug for Argument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut text = f.debug_struct("Argument");
+        text.field("name", &self.name)
+            .field("ty", &self.ty)
+            .field("lanes", &self.lanes)
+            .field("record", &self.record)
+            .field("any_type", &self.any_type)
+            .field("role", &self.role)
+            .field("shape", &self.shape)
+            .field("fill", &self.fill)
+            .field("fill_sizes", &self.fill_sizes)
+            .field("value", &self.value)
+            .field("pieces", &self.pieces);
+        if self.any_value {
+            text.field("any_value", &true);
+        }
+        text.finish()
+    }
 }
 
 impl Argument {

@@ -33,7 +33,9 @@ fn arguments(spec: &KernelSpec) -> Vec<String> {
         let (name, ty, role, fill) = (&argument.name, argument.ty, argument.role, &argument.fill);
         let shape: Vec<&str> = argument.shape.iter().map(Expr::text).collect();
         let value = argument.value.as_ref().map(Expr::text);
-        format!("{name:?} {ty:?} {role:?} {fill:?} {shape:?} {value:?}")
+        // A fill like the default one limits the numbers.
+        let any_value = if argument.any_value { " any_value" } else { "" };
+        format!("{name:?} {ty:?} {role:?} {fill:?} {shape:?} {value:?}{any_value}")
     };
     let composed = |argument: &&Argument| {
         argument.record.is_some() || !argument.pieces.is_empty() || !argument.fill_sizes.is_empty()

@@ -39,17 +39,13 @@ pub fn elements(argument: &PlanArgument) -> u64 {
 fn plan_of(argument: &PlanArgument, entry: &str, code: &Code, seed: u64) -> Plan {
     let count = elements(argument);
     let scalar = |name: &str, value: u64| PlanArgument {
-        name: name.to_owned(),
-        element: Element::U64,
-        role: Role::Scalar,
-        shape: Vec::new(),
         fill: Fill::Zeros,
         value: value as f64,
-        layout: None,
         passed: Some(Passed {
             bytes: value.to_le_bytes().to_vec(),
             ..Passed::default()
         }),
+        ..PlanArgument::new(name, Element::U64, Role::Scalar, &[])
     };
     let buffer = PlanArgument {
         role: Role::Output,

@@ -21,6 +21,7 @@ mod keys;
 pub mod level;
 mod long_row;
 mod naive;
+mod numbers;
 mod on_device;
 pub mod oracle;
 mod outputs;

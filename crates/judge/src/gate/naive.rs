@@ -53,7 +53,7 @@ impl<'a> Kernel<'a> {
 }
 
 /// Outputs of the reference kernel, and the known elements of one of them.
-type KnownElements = (Arc<Vec<Vec<u8>>>, Vec<Range<u64>>);
+pub(super) type KnownElements = (Arc<Vec<Vec<u8>>>, Vec<Range<u64>>);
 
 impl Gate<'_> {
     /// Computes those elements of output `number` by the reference kernel; `None` if it would take

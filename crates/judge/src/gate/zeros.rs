@@ -23,7 +23,7 @@ const LEAST_BUDGET: u64 = 1 << 14;
 
 /// Returns the warp instructions of a block after which it is taken for one that does not end: some 64 times
 /// those of an average block of a run of so many lane instructions.
-fn budget(cost: u64, blocks: u64) -> u64 {
+pub(super) fn budget(cost: u64, blocks: u64) -> u64 {
     (cost / blocks.max(1)).saturating_mul(2).max(LEAST_BUDGET)
 }
 
@@ -75,7 +75,7 @@ impl Gate<'_> {
     }
 
     /// Returns the budget of the reference's blocks; `None` if it did not run whole.
-    fn reference_budget(&self, data: Data) -> Option<u64> {
+    pub(super) fn reference_budget(&self, data: Data) -> Option<u64> {
         let kernel = Kernel::from_plan(self.plan)?;
         let cost = self.references.cost(&self.keyed, data)?;
         Some(budget(cost, kernel.launch.blocks()))

@@ -182,6 +182,8 @@ impl Checker<'_> {
                 Vec::new(),
             ),
         };
+        let is_whole = ty.record.is_none() && ty.element.is_integer();
+        let any_value = is_whole && role.is_filled() && parts.fill.is_none();
         let (mut value, mut pieces) = (None, Vec::new());
         match parts.value {
             Some(given) if ty.record.is_some() || ty.lanes > 1 => {
@@ -205,6 +207,7 @@ impl Checker<'_> {
             lanes: ty.lanes,
             record: ty.record,
             any_type: parts.any_type,
+            any_value,
             role,
             shape,
             fill,

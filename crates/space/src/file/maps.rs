@@ -237,6 +237,7 @@ fn argument(name: String, map: MapText, of: usize) -> Argument {
             fields: Vec::new(),
         }),
         any_type: false,
+        any_value: false,
         role: Role::Scalar,
         shape: Vec::new(),
         fill: None,

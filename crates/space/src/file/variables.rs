@@ -98,6 +98,7 @@ fn address(name: String, index: usize) -> Argument {
         lanes: 1,
         record: None,
         any_type: false,
+        any_value: false,
         role: Role::Scalar,
         shape: Vec::new(),
         fill: None,

@@ -123,3 +123,17 @@ fn what_only_chooses_configurations_is_no_part_of_the_identity() {
         );
     }
 }
+
+#[test]
+fn a_fill_like_the_default_one_limits_whole_numbers() {
+    let project = Project::new("1");
+    let fill = ", fill: { file: 'z.{problem}.bin' }";
+    let with = |ty: &str, fill_now: &str| {
+        let space = SPACE.replacen("z, type: f32", &format!("z, type: {ty}"), 1);
+        project.identity(&space.replacen(fill, fill_now, 1))
+    };
+    let default = ", fill: { uniform: { min: 0, max: 100 } }";
+    assert_ne!(with("i32", ""), with("i32", default));
+    let normal = ", fill: { normal: { mean: 0, std: 1 } }";
+    assert_eq!(with("f32", ""), with("f32", normal));
+}

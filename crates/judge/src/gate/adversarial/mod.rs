@@ -3,10 +3,12 @@
 //! Random numbers hide mistakes: a softmax without its maximum is right on N(0, 1), a dropped key
 //! of small weight is below every tolerance, a tile that reads its neighbour multiplies it by zero.
 //! Each case exposes one kind of mistake. A user's operation gets its declared fill with several
-//! seeds instead, because its hard inputs are unknown, one run with zeros, and one with a long row and empty rows of a graph.
+//! seeds instead, because its hard inputs are unknown, one run with zeros, one with a long row and empty rows of a graph,
+//! and one with whole numbers of all bits.
 
 mod attention;
 mod long_row;
+mod numbers;
 mod others;
 mod zeros;
 
@@ -85,6 +87,10 @@ pub enum Case {
     Zeros,
     /// A row of a sparse matrix or graph that has half of all entries, beside a reference kernel.
     LongRow,
+    /// Whole numbers of all bits where no fill limits them, beside a reference kernel.
+    AllBits,
+    /// Small whole numbers of either sign, likewise.
+    Signed,
 }
 
 impl Case {
@@ -106,6 +112,8 @@ impl Case {
             Self::Contained => "NaN elsewhere",
             Self::Zeros => "zeros",
             Self::LongRow => "one long row, others empty",
+            Self::AllBits => "whole numbers of all bits",
+            Self::Signed => "whole numbers of either sign",
         }
     }
 
@@ -202,6 +210,7 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
     match case {
         Case::Zeros => return zeros::make(plan, data.seed),
         Case::LongRow => return long_row::make(plan, data.seed),
+        Case::AllBits | Case::Signed => return numbers::make(plan, data.seed, case),
         _ => {}
     }
     let form = Form::new(plan, data.seed)?;

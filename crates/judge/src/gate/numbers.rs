@@ -1,0 +1,103 @@
+//! A run on whole numbers of all bits.
+//!
+//! Whole numbers without a fill are 0 to 100, so that a kernel that takes bytes for signed, sorts negative
+//! numbers behind positive ones or unpacks the lower half of a word is right on them. Nobody limited
+//! them, so beside a reference kernel they get all bits, or small numbers of either sign where the
+//! reference cannot take that.
+
+use super::adversarial::{Case, Data};
+use super::long_row::named;
+use super::trials::cost;
+use super::verify::{Gate, Pass, Stop};
+use super::zeros::budget;
+use crate::session::Order;
+use tuner_core::plan::PlanArgument;
+
+/// Times by which results may exceed those on the declared inputs. Above it, numbers of all bits are taken
+/// for magnitudes, and what overflows where is a matter of the reference's types.
+const GROWTH_MAX: f64 = 128.0;
+
+impl Gate<'_> {
+    /// Judges the candidate on whole numbers that no fill limits. A reference that fails on them says
+    /// nothing: they may be indices.
+    pub(super) fn whole_numbers(&mut self, first_data: Data, first: &Pass) -> Result<(), Stop> {
+        let Some(reference) = self.reference_budget(first_data) else {
+            return Ok(());
+        };
+        for case in [Case::AllBits, Case::Signed] {
+            let data = Data {
+                case: Some(case),
+                ..first_data
+            };
+            // A loop may run to a number of the input.
+            self.block_budget = Some(reference);
+            let judged = match self.is_comparable(first_data, data, first) {
+                true => Some(self.on_numbers(data, first, reference)),
+                false => None,
+            };
+            self.block_budget = None;
+            if let Some(judged) = judged {
+                return named(judged, data).map_err(with_help);
+            }
+        }
+        Ok(())
+    }
+
+    fn on_numbers(&mut self, data: Data, first: &Pass, reference: u64) -> Result<(), Stop> {
+        let blocks = first.work.iter().map(|work| work.blocks).sum();
+        self.block_budget = Some(budget(cost(first), blocks));
+        let pass = self.pass(data, Order::Natural)?;
+        self.block_budget = Some(reference);
+        let judged = match pass.budget_exhausted {
+            None => self.judge(data, &pass),
+            Some(_) => Ok(()),
+        };
+        self.forget(&pass);
+        judged
+    }
+
+    /// Reports whether the reference has results on these inputs that are whole numbers, or not far larger
+    /// than on the declared ones.
+    fn is_comparable(&mut self, declared: Data, data: Data, first: &Pass) -> bool {
+        let Some((outputs, _)) = self.hard_reference(data, first) else {
+            return false;
+        };
+        let before = self.references.outputs(&self.keyed, declared);
+        let compared = first.outputs.iter().map(|(index, _)| *index);
+        compared.enumerate().all(|(number, index)| {
+            let argument = &self.plan.arguments[index];
+            if argument.layout.is_some() {
+                return false;
+            }
+            let largest = |outputs: &[Vec<u8>]| Some(largest(argument, outputs.get(number)?));
+            let known = before.as_deref().map(Vec::as_slice);
+            !argument.element.is_float()
+                || known
+                    .and_then(largest)
+                    .zip(largest(&outputs))
+                    .is_some_and(|(before, now)| now.is_finite() && now <= GROWTH_MAX * before)
+        })
+    }
+}
+
+/// Appends what to do about numbers that the kernel need not take.
+fn with_help(stop: Stop) -> Stop {
+    match stop {
+        Stop::Rejected(mut found) => {
+            let help = "; if its whole numbers are limited, give those inputs a `fill`";
+            found.detail.push_str(help);
+            Stop::Rejected(found)
+        }
+        other => other,
+    }
+}
+
+/// Returns the largest magnitude; NaN counts as infinite.
+fn largest(argument: &PlanArgument, bytes: &[u8]) -> f64 {
+    let values = bytes.chunks_exact(argument.element.size());
+    let magnitudes = values.map(|value| argument.element.decode(value).abs());
+    magnitudes.fold(0.0, |largest, value| match value.is_nan() {
+        true => f64::INFINITY,
+        false => value.max(largest),
+    })
+}
