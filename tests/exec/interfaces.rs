@@ -169,3 +169,19 @@ fn a_node_waits_for_each_of_three_lanes() {
         );
     }
 }
+
+/// A thread that ends, with the program or alone, does not wait for the launch of another one.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn a_watchdog_ends_a_program_that_hangs() {
+    let (code, stdout, stderr) = built("watchdog.cu", &[]);
+    assert_eq!((code, stdout.as_str()), (Some(7), "too long\n"), "{stderr}");
+}
+
+/// A graph of a child node ends with the node and not before.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn graphs_of_nodes_end_with_them() {
+    let (code, stdout, stderr) = built("graph_children.cu", &[]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "passed\n"), "{stderr}");
+}

@@ -98,11 +98,19 @@ impl Drop for EndOfThread {
             resets: 0,
         };
         let own = thread_state(|thread| thread.own_stream.replace(none));
-        if own.handle != 0 && own.resets == state().resets.load(Ordering::Relaxed) {
+        if own.handle == 0 || own.resets != state().resets.load(Ordering::Relaxed) {
+            return;
+        }
+        if state().holds.load(Ordering::Relaxed) {
             // Operations of the stream that wait run before its end. Nothing is left that an error could be told to.
             let _ = values::end_stream_in_order(own.handle);
-            crate::graph::abandon_capture(own.handle);
+        } else {
+            // A request would wait for the one of another thread, such as a launch that does not end, and `exit`
+            // runs this as well.
+            lock(&state().contexts_of).remove(&own.handle);
+            lock(&state().ended_streams).push(own);
         }
+        crate::graph::abandon_capture(own.handle);
     }
 }
 

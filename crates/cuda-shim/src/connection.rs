@@ -205,6 +205,7 @@ fn exchange(op: Op, head: &Message, bulk: &[u8], sink: Option<Sink<'_>>) -> Resu
         return Err(errors::NOT_PERMITTED);
     }
     let mut guard = lock(connection()?)?;
+    end_streams_of_threads(&mut guard.stream);
     let answered = transfer(&mut guard.stream, op, head, bulk, sink);
     let (header, reply) = answered.map_err(|error| {
         say_once(&format!("the virtual device ended: {error}"));
@@ -222,6 +223,19 @@ fn exchange(op: Op, head: &Message, bulk: &[u8], sink: Option<Sink<'_>>) -> Resu
             });
             Err(code)
         }
+    }
+}
+
+/// Ends the streams of threads that have ended since the last request.
+fn end_streams_of_threads(stream: &mut UnixStream) {
+    let ended = std::mem::take(&mut *lock_part(&state().ended_streams));
+    let resets = state().resets.load(Ordering::Relaxed);
+    // A reset has ended those of before, and hands out their handles again.
+    for own in ended.iter().filter(|own| own.resets == resets) {
+        let mut head = Message::new();
+        head.put_u64(own.handle);
+        // A connection that is gone is told with the request.
+        let _ = transfer(stream, Op::DestroyStream, &head, &[], None);
     }
 }
 

@@ -376,7 +376,7 @@ fn duplicate(source: u64) -> Result<Graph, Code> {
     for node in &mut graph.nodes {
         match node {
             Node::Conditional(conditional) => *conditional = conditional.duplicate()?,
-            Node::Child(child) => *child = copy(*child)?,
+            Node::Child(child) => *child = embedded::copied(*child)?,
             _ => {}
         }
     }

@@ -74,6 +74,8 @@ pub(crate) struct State {
     pub(crate) next_held: AtomicU64,
     /// Times that the program has reset the device.
     pub(crate) resets: AtomicU64,
+    /// Streams of threads that have ended, which the next request ends.
+    pub(crate) ended_streams: Mutex<Vec<OwnStream>>,
     /// Number of the next thread.
     pub(crate) next_thread: AtomicU64,
     /// Contexts of the streams and of the memory of the driver's interface, by handle and address, where not the
@@ -138,6 +140,7 @@ static OWN: State = State {
     holds: AtomicBool::new(false),
     next_held: AtomicU64::new(0),
     resets: AtomicU64::new(0),
+    ended_streams: Mutex::new(Vec::new()),
     next_thread: AtomicU64::new(1),
     contexts_of: Mutex::new(BTreeMap::new()),
     thread: own_thread,

@@ -94,15 +94,19 @@ pub(crate) fn remove(node: u64) -> Result<(), Code> {
     let place = place_of_node(graph, node)?;
     super::memory::refuse_memory(graph)?;
     let removed = with_graph(graph, |graph| {
-        *graph.nodes.get_mut(place)? = Node::Removed;
+        let removed = std::mem::replace(graph.nodes.get_mut(place)?, Node::Removed);
         graph
             .before
             .iter_mut()
             .for_each(|before| before.retain(|other| *other != place));
         graph.before.get_mut(place)?.clear();
-        Some(())
+        Some(removed)
     })?;
-    removed.ok_or(errors::INVALID_VALUE)
+    for nested in removed.ok_or(errors::INVALID_VALUE)?.nested() {
+        // Nothing else has the graph of a node; a body that the program has destroyed is gone already.
+        let _ = super::destroy(*nested);
+    }
+    Ok(())
 }
 
 /// Reports whether all nodes of `others` are among `tips` or come before one of them.

@@ -1,6 +1,6 @@
 //! Graphs that belong to a node of another one: copies, and graphs that the program moved there.
 
-use super::{Graph, Node, destroy, with_graph};
+use super::{Graph, Node, copy, destroy, with_graph};
 use crate::errors::{self, Code};
 
 /// Origin of a graph that belongs to a node.
@@ -60,6 +60,13 @@ fn is_part(graph: u64, of: u64) -> bool {
 pub(super) fn nested(graph: &Graph) -> Vec<u64> {
     let nested = graph.nodes.iter().flat_map(Node::nested);
     nested.copied().collect()
+}
+
+/// Copies a graph for a node, to which the copy belongs.
+pub(super) fn copied(graph: u64) -> Result<u64, Code> {
+    let copied = copy(graph)?;
+    with_graph(copied, |graph| graph.embedded = Some(Embedded::Copied))?;
+    Ok(copied)
 }
 
 /// Keeps that a graph belongs to a node from now on.

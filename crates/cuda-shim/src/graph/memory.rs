@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
-use super::{FREE_ON_LAUNCH, Node, copy, embedded, is_capturing, submit, with_graph, with_node};
+use super::{FREE_ON_LAUNCH, Node, embedded, is_capturing, submit, with_graph, with_node};
 use crate::client;
 use crate::errors::{self, Code};
 use crate::memory::{Place, address_of, allocate_from, pointer_to};
@@ -208,13 +208,7 @@ pub(crate) fn child_node(child: u64) -> Result<Node, Code> {
     let is_conditional = |node: &Node| matches!(node, Node::Conditional(_));
     match with_graph(child, |graph| graph.nodes.iter().any(is_conditional))? {
         true => Err(errors::NOT_SUPPORTED),
-        false => {
-            let child = copy(child)?;
-            with_graph(child, |child| {
-                child.embedded = Some(embedded::Embedded::Copied)
-            })?;
-            Ok(Node::Child(child))
-        }
+        false => Ok(Node::Child(embedded::copied(child)?)),
     }
 }
 
