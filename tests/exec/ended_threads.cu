@@ -7,6 +7,13 @@
 static int failed;
 __global__ void add(int *x) { atomicAdd(x, 1); }
 
+// Its destructor runs with those of the thread.
+struct Last {
+  int *x = nullptr;
+  ~Last() { if (x) add<<<1, 1>>>(x), cudaStreamSynchronize(cudaStreamPerThread); }
+};
+static thread_local Last last;
+
 int main() {
   int *x, value = -1;
   cudaStream_t stream, kept;
@@ -36,6 +43,10 @@ int main() {
   CHECK(cudaStreamQuery(kept), cudaErrorInvalidResourceHandle);
   CHECK(cudaMemcpy(&value, x, 4, cudaMemcpyDeviceToHost), 0);
   CHECK(value, 6);
+  std::thread([&] { last.x = x, add<<<1, 1>>>(x); }).join();
+  CHECK(cudaDeviceSynchronize(), 0);
+  CHECK(cudaMemcpy(&value, x, 4, cudaMemcpyDeviceToHost), 0);
+  CHECK(value, 8);
   // Another thread has not begun the capture, though the system may identify it as one that has ended.
   std::thread([&] { CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), 0); }).join();
   std::thread([&] {

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -39,8 +40,10 @@ static CONTEXTS: Mutex<Contexts> = Mutex::new(Contexts {
 });
 
 thread_local! {
-    /// Contexts that the thread pushed; the last is current.
-    static STACK: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    /// Contexts that the thread pushed; the last is current. Never dropped, since destructors of the thread may
+    /// use it as well.
+    static STACK: RefCell<ManuallyDrop<Vec<u64>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// Initializes the driver.
@@ -160,7 +163,7 @@ pub(crate) fn push(context: u64) {
 
 /// Takes the current context from the thread: one that was pushed, or that of the runtime.
 pub(crate) fn pop() -> Option<u64> {
-    let pushed = STACK.with_borrow_mut(Vec::pop);
+    let pushed = STACK.with_borrow_mut(|stack| stack.pop());
     pushed.or_else(|| {
         let primary = selected();
         DETACHED.set(Some(runtime_calls()));
@@ -170,7 +173,7 @@ pub(crate) fn pop() -> Option<u64> {
 
 /// Leaves the thread without a current context.
 pub(crate) fn detach() {
-    STACK.with_borrow_mut(Vec::pop);
+    STACK.with_borrow_mut(|stack| stack.pop());
     if selected() == Some(PRIMARY) {
         DETACHED.set(Some(runtime_calls()));
     }

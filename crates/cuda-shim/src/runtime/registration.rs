@@ -1,6 +1,8 @@
 //! Functions that the constructors of a program call: its images, kernels and variables.
 
+use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::abi::{runtime, runtime_after_fault, store, text};
@@ -205,7 +207,9 @@ struct Configuration {
 }
 
 thread_local! {
-    static CONFIGURATIONS: std::cell::RefCell<Vec<Configuration>> = const { std::cell::RefCell::new(Vec::new()) };
+    // Never dropped, since destructors of the thread may launch kernels as well.
+    static CONFIGURATIONS: RefCell<ManuallyDrop<Vec<Configuration>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// Keeps a launch configuration for the kernel's host function.
@@ -241,7 +245,7 @@ runtime_after_fault! {
         shared_bytes: *mut usize,
         stream: *mut *mut c_void,
     ) {
-        let kept = CONFIGURATIONS.with_borrow_mut(Vec::pop);
+        let kept = CONFIGURATIONS.with_borrow_mut(|kept| kept.pop());
         let kept = kept.ok_or(errors::MISSING_CONFIGURATION)?;
         // SAFETY: the compiler passes addresses of its own variables.
         unsafe {
