@@ -46,6 +46,7 @@ impl Gate<'_> {
     fn on_numbers(&mut self, data: Data, first: &Pass, reference: u64) -> Result<(), Stop> {
         let blocks = first.work.iter().map(|work| work.blocks).sum();
         self.block_budget = Some(budget(cost(first), blocks));
+        let kept = (self.warnings.len(), self.note.clone());
         let pass = self.pass(data, Order::Natural)?;
         self.block_budget = Some(reference);
         let judged = match pass.budget_exhausted {
@@ -53,6 +54,11 @@ impl Gate<'_> {
             Some(_) => Ok(()),
         };
         self.forget(&pass);
+        if judged.is_ok() {
+            // Warnings on these numbers say nothing about the declared ones.
+            self.warnings.truncate(kept.0);
+            self.note = kept.1;
+        }
         judged
     }
 
