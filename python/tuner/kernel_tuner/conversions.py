@@ -45,6 +45,11 @@ def declared_dtype(parameter: Parameter) -> Optional[np.dtype[Any]]:
     return None
 
 
+def type_key(value: Any) -> Any:
+    """Returns the same value for the texts that spell one type."""
+    return _DTYPES.get(" ".join(value.split()), value) if isinstance(value, str) else value
+
+
 def convert_argument(place: int, parameter: Parameter, argument: Any) -> Any:
     """Returns an argument as its parameter takes it: arrays of the same size as they are in memory, scalars by
     value. Raises ValueError if the value does not fit, TypeError if the size of an array's elements does not."""

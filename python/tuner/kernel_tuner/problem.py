@@ -6,16 +6,17 @@ import re
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
 from . import restrictions, signature, spelling
 from .arguments import scalars_at
-from .conversions import convert_arguments, declared_dtype
+from .conversions import convert_arguments, declared_dtype, type_key
 from .expressions import replace_params
 from .tables import Params, Reader
-from .tunable_scalars import passed_type
+from .tunable_scalars import is_converted, passed_type
+from .tunable_types import choosers
 
 _BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 _INCLUDE = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]')
@@ -106,36 +107,64 @@ class Problem:
         if declared is not None:
             dtype = np.dtype(self.passed[place].dtype)
             return bool(declared.itemsize == dtype.itemsize and declared != dtype)
-        return self.parameters[place].pointer and self._has_tunable_type(place)
-
-    def _has_tunable_type(self, place: int) -> bool:
         tunable = {*self.tune_params, *(self.defines or ())}
-        return signature.has_tunable_type(self.parameters[place], self.source, self.kernel_name, tunable)
+        parameter = self.parameters[place]
+        return parameter.pointer and signature.may_point_to_tunable_type(parameter, self.source, self.kernel_name, tunable)
 
     def converted_scalars(self) -> Dict[int, str]:
         """Returns the scalars whose type a parameter chooses, by place, with the types of C in which they are passed."""
-        return {
-            place: passed_type(place, parameter, argument)
-            for place, (parameter, argument) in enumerate(zip(self.parameters, self.passed))
-            if isinstance(argument, np.generic) and not parameter.pointer and parameter.name and self._has_tunable_type(place)
-        }
-
-    def scalars_of_other_types(self, source: str) -> Dict[int, str]:
-        """Returns the same of those that a generated source declares in another type than the first one."""
-        if not callable(self.kernel_source):
-            return {}
-        try:
-            parameters = signature.parameters_of(source, self.kernel_name)
-        except ValueError:
-            # The kernel is in a file that the source includes.
-            return {}
+        tunable = {*self.tune_params, *(self.defines or ())}
         found = {}
-        for place, (parameter, argument) in enumerate(zip(parameters, self.passed)):
-            if isinstance(argument, np.generic) and not parameter.pointer and parameter.name:
+        for place, (parameter, argument) in self._scalars(self.parameters):
+            if tunable.isdisjoint(choosers(parameter, self.source, self.kernel_name, numbers=True)):
+                continue
+            # What is no plain number keeps its bytes where its type is the same in each configuration.
+            if is_converted(argument) or self.has_varying_type(place):
+                found[place] = passed_type(place, parameter, argument)
+        return found
+
+    def has_varying_type(self, place: int) -> bool:
+        """Reports whether a scalar has different types in different configurations."""
+        names = choosers(self.parameters[place], self.source, self.kernel_name, numbers=False)
+        for name in names.intersection(self.defines or ()):
+            value = (self.defines or {})[name]
+            if callable(value):
+                return True
+            names.update(signature.IDENTIFIER.findall(str(value)))
+        return any(len({type_key(value) for value in self.tune_params[name]}) > 1 for name in names.intersection(self.tune_params))
+
+    def scalars_of_other_types(self, sources: Iterable[str]) -> Dict[int, str]:
+        """Returns the scalars that generated sources declare in different types, by place, with the types of C in which
+        they are passed."""
+        found = {}
+        for source in sources:
+            for place, (parameter, argument) in self._scalars(self.parameters_in(source)):
                 declared = declared_dtype(parameter)
-                if declared is not None and declared != argument.dtype:
+                if declared is not None and declared != self.passed[place].dtype:
+                    # The argument of the script: the first source may have converted it.
                     found[place] = passed_type(place, parameter, argument)
         return found
+
+    def parameters_in(self, source: str) -> List[signature.Parameter]:
+        """Returns the parameters in a generated source, none if the kernel is in a file that it includes."""
+        try:
+            return signature.parameters_of(source, self.kernel_name)
+        except ValueError:
+            return []
+
+    def takes_given(self, place: int, parameters: Sequence[signature.Parameter]) -> bool:
+        """Reports whether parameters of the kernel take a scalar in the type that the script gives."""
+        if place >= len(parameters):
+            return True
+        declared = declared_dtype(parameters[place])
+        # NumPy takes None for float64.
+        return declared is not None and bool(declared == self.arguments[place].dtype)
+
+    def _scalars(self, parameters: Sequence[signature.Parameter]) -> Iterator[Tuple[int, Tuple[signature.Parameter, Any]]]:
+        """Yields the scalars with a name, by place, with their arguments."""
+        for place, (parameter, argument) in enumerate(zip(parameters, self.arguments)):
+            if isinstance(argument, np.generic) and not parameter.pointer and parameter.name:
+                yield place, (parameter, argument)
 
     def outputs(self) -> List[int]:
         """Returns the places of the arguments that the kernel may write."""

@@ -13,7 +13,8 @@ _WRITE = r"=(?!=)|[-+*/%&|^]=|<<=|>>=|\+\+|--"
 _ASSIGNMENT = re.compile(rf"{_WRITE}|->|\[")
 # Functions that read through a pointer.
 _LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+#: A name of C.
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,16 @@ def parameters_of(source: str, kernel_name: str) -> List[Parameter]:
     """Returns the parameters of a kernel; raises ValueError if the source does not define it."""
     text = COMMENT.sub(" ", source)
     base = base_name(kernel_name)
-    lists = [found for found in (_parameter_list(text, at.end(), base) for at in re.finditer("__global__", text)) if found is not None]
+    # An explicit instantiation has types in place of the template's.
+    places = [at.end() for at in re.finditer(r"(\btemplate\s+)?__global__", text) if at[1] is None]
+    lists = [found for found in (_parameter_list(text, place, base) for place in places) if found is not None]
     # A macro may stand for `__global__ void`.
     lists = lists or _lists_of_definitions(text, base)
     if not lists:
         raise ValueError(_not_found(text, kernel_name))
     # A definition follows its declarations.
     inside = _expanded(lists[-1], text)
-    return [_parameter(each, text) for each in _split(inside) if each.strip() not in ("", "void")]
+    return [_parameter(each, text) for each in split_top(inside) if each.strip() not in ("", "void")]
 
 
 def may_be_elsewhere(source: str, kernel_name: str) -> bool:
@@ -60,13 +63,13 @@ def may_be_elsewhere(source: str, kernel_name: str) -> bool:
     return included or "##" in text or re.search(rf"\b{re.escape(base_name(kernel_name))}\b", text) is not None
 
 
-def has_tunable_type(parameter: Parameter, source: str, kernel_name: str, tunable: Iterable[str]) -> bool:
-    """Reports whether a tunable name may choose the type of a parameter, or the type that it points to: by itself, by
-    macros and aliases of types, or as an argument of the kernel's template."""
+def may_point_to_tunable_type(parameter: Parameter, source: str, kernel_name: str, tunable: Iterable[str]) -> bool:
+    """Reports whether a tunable name may choose the type that a pointer points to: by itself, by macros and aliases of
+    types, or as an argument of the kernel's template. More pointers than necessary count: they take any array."""
     text = COMMENT.sub(" ", source)
     names = set(tunable)
-    templates = set(_IDENTIFIER.findall(" ".join(re.findall(r"template\s*<([^{};()]*)>", text))))
-    if names & set(_IDENTIFIER.findall(kernel_name.partition("<")[2])):
+    templates = set(IDENTIFIER.findall(" ".join(re.findall(r"template\s*<([^{};()]*)>", text))))
+    if names & set(IDENTIFIER.findall(kernel_name.partition("<")[2])):
         names |= templates
     defined = re.findall(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\S.*)$", text.replace("\\\n", " "))
     aliases = [(name, body) for body, name in re.findall(r"\btypedef\s+([^;{}]+?)(\w+)\s*;", text)]
@@ -75,11 +78,11 @@ def has_tunable_type(parameter: Parameter, source: str, kernel_name: str, tunabl
     # One that is defined several times depends on conditions.
     names |= {name for name in known if known.count(name) > 1}
     for _ in known:
-        more = {name for name, body in defined + aliases if names & set(_IDENTIFIER.findall(body))}
+        more = {name for name, body in defined + aliases if names & set(IDENTIFIER.findall(body))}
         if more <= names:
             break
         names |= more
-    type_words = _IDENTIFIER.findall(parameter.text)[: -1 if parameter.name else None]
+    type_words = IDENTIFIER.findall(parameter.text)[: -1 if parameter.name else None]
     return not names.isdisjoint(type_words)
 
 
@@ -105,7 +108,7 @@ def _expanded(inside: str, text: str) -> str:
     """Replaces macros in a parameter list by their bodies."""
     # Only what holds whole parameters: names of types stay as they are.
     whole = {name: body for name, body in _macros(text).items() if "," in body or len(body.split()) > 1 and "*" in body}
-    return _IDENTIFIER.sub(lambda word: whole.get(word[0], word[0]), inside)
+    return IDENTIFIER.sub(lambda word: whole.get(word[0], word[0]), inside)
 
 
 def _not_found(text: str, kernel_name: str) -> str:
@@ -121,10 +124,10 @@ def _parameter_list(text: str, at: int, base: str) -> Optional[str]:
     found = re.search(rf"\b{re.escape(base)}\s*\(", head)
     if found is None:
         return None
-    return _inside(text, at + found.end() - 1)
+    return closed_list(text, at + found.end() - 1)
 
 
-def _inside(text: str, opening: int) -> Optional[str]:
+def closed_list(text: str, opening: int) -> Optional[str]:
     """Returns the text between a parenthesis and the one that closes it."""
     depth = 0
     for place in range(opening, len(text)):
@@ -134,12 +137,8 @@ def _inside(text: str, opening: int) -> Optional[str]:
     return None
 
 
-def split_list(text: str, at: int) -> List[str]:
-    """Returns the parts of the list whose text begins after the parenthesis before `at`."""
-    return _split(_inside(text, at - 1) or "")
-
-
-def _split(text: str) -> List[str]:
+def split_top(text: str) -> List[str]:
+    """Returns the parts of a text between the commas that no bracket encloses."""
     parts, depth = [""], 0
     for letter in text:
         depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(letter, 0)
@@ -154,7 +153,7 @@ def _parameter(text: str, source: str) -> Parameter:
     declaration = " ".join(text.split("=")[0].split())
     pointer = "*" in declaration or "[" in declaration
     constant = re.search(r"\bconst\b", declaration.split("*")[0]) is not None
-    words: Sequence[str] = _IDENTIFIER.findall(declaration.split("[")[0])
+    words: Sequence[str] = IDENTIFIER.findall(declaration.split("[")[0])
     name = words[-1] if len(words) > 1 else None
     written = pointer and not constant and (name is None or _is_written(name, source))
     overwritten = written and name is not None and _is_overwritten(name, source)
@@ -193,13 +192,13 @@ def _is_referred_to(before: str, source: str) -> bool:
     call = re.search(r"(\w+)\s*(<[^<>;]*>\s*)?$", before[:opening])
     if call is None:
         return False
-    place = len(_split(before[opening + 1 :])) - 1
+    place = len(split_top(before[opening + 1 :])) - 1
     for names, body in _function_macros(source, call[1]):
         name = dict(enumerate(names.replace(" ", "").split(","))).get(place)
         if name and re.search(rf"\b{name}[\s)]*({_WRITE})|(\+\+|--)[\s(]*{name}\b", body):
             return True
     lists = re.findall(rf"\b{call[1]}\s*\(([^(){{}};]*)\)\s*(?:noexcept\s*)?{{", source)
-    taken = [dict(enumerate(_split(inside))).get(place, "") for inside in lists]
+    taken = [dict(enumerate(split_top(inside))).get(place, "") for inside in lists]
     return call[1] == "swap" or any("&" in each and re.search(r"\bconst\b", each) is None for each in taken)
 
 

@@ -10,7 +10,7 @@ import re
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple, Union
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from .implicit import include_of
 from .problem import Problem, folders_of_includes, included_files, read_source, with_copied_includes
 from .spelling import argument_file, compile_options, ending_of, quoted, save_array, scalar, scalar_value
 from .tables import Params
-from .tunable_scalars import converting
+from .tunable_scalars import NoFittingList, converting, head_macros
 
 PROBLEM = "script"
 _AXES = ("x", "y", "z")
@@ -150,19 +150,40 @@ class Export:
 
     def _convert_scalars(self, copied: Dict[str, str]) -> None:
         """Lets the kernel convert the scalars whose type a parameter chooses."""
-        found = False
-        for sources in (self._sources, copied):
+        problem = self.problem
+        others = {}
+        if callable(problem.kernel_source):
+            others = problem.scalars_of_other_types([*self._sources.values(), *copied.values()])
+            self._converted.update(others)
+        conversions = []
+        failed: Set[int] = set()
+        macros = head_macros(problem.source)
+        for sources in (self._sources, copied) if self._converted else ():
             for name, text in sources.items():
-                types = {**self._converted, **self.problem.scalars_of_other_types(text)}
-                converted = converting(text, self.problem.kernel_name, types) if types else None
-                found = found or converted is not None
-                sources[name] = text if converted is None else converted
-        if self._converted and not found:
-            place = min(self._converted)
+                parameters = problem.parameters_in(text) or problem.parameters
+                types = {place: kind for place, kind in self._converted.items() if not problem.takes_given(place, parameters)}
+                if not types:
+                    continue
+                try:
+                    conversions.append((sources, name, converting(text, problem.kernel_name, types, parameters, macros)))
+                except NoFittingList:
+                    failed.update(types)
+        found = any(conversion.defined for _, _, conversion in conversions)
+        unconverted = failed if found else set(self._converted)
+        needed = [place for place in sorted(unconverted) if found or place in others or problem.has_varying_type(place)]
+        if needed:
+            declared = problem.parameters[needed[0]].text
             raise TypeError(
-                f"argument {place} is a scalar and a tunable parameter chooses the type of `{self.problem.parameters[place].text}`, "
-                "which the kernel converts only where its definition is in kernel_source; give the parameter a fixed type"
+                f"argument {needed[0]} is a scalar and a tunable parameter chooses the type of `{declared}`, which the kernel "
+                "converts only where its definition is in kernel_source, and its parameters and instantiations are written "
+                "without macros; give the parameter a fixed type"
             )
+        if not found:
+            # They have one type: their bytes are passed as before.
+            self._converted = {}
+            return
+        for sources, name, conversion in conversions:
+            sources[name] = conversion.text
 
     def _write_generated(self, generate: Callable[[Params], str], copies: Mapping[str, Path]) -> str:
         """Writes the different sources that a function returns, numbered."""
@@ -268,6 +289,8 @@ class Export:
                 kind += ", any_type: true" if problem.takes_any_type(place) else ""
                 lines.append(f"  - {{ name: {name}, type: {kind}, role: {role}, shape: [{size}]{fill} }}")
             else:
+                # The kernel converts what the script gives.
+                argument = problem.arguments[place] if place in self._converted else argument
                 declared = self._converted.get(place) or problem.declaration(place)
                 kind = declared_type(argument.dtype, where, declared)
                 lines.append(f"  - {{ name: {name}, type: {kind}, role: scalar, value: {scalar_value(argument, where, kind)} }}")
