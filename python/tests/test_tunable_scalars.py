@@ -194,3 +194,15 @@ def test_instantiations_and_macros_of_a_converted_kernel(place):
     generated = lambda params: (listed if params["real"] == "double" else PLAIN + BODY).replace("real", params["real"])  # noqa: E731
     with pytest.raises(TypeError, match="argument 2 .* its parameters and instantiations are written without macros"):
         verdicts("scale", generated, types, np.float32(2), lang="CUDA")
+
+
+def test_declarations_in_files_that_are_not_written(place):
+    head = "template <typename T> __global__ void scale(float *y, const float *x, T f, int n)"
+    (place / "scale.cuh").write_text(head.replace("T f", "T") + ";\n")
+    source = '#include "scale.cuh"\n' + head + BODY.replace("real", "T")
+    assert verdicts("scale<real>", source, {"real": ["float"]}, np.float32(2), lang="CUDA") == {"float": "ok"}
+    with pytest.raises(TypeError, match="argument 2 .* with its declarations"):
+        verdicts("scale<real>", source, TYPES, np.float32(2), lang="CUDA")
+    (place / "scale.cu").write_text(source)
+    right = {"float": "ok", "double": "ok"}
+    assert verdicts("scale<real>", ["scale.cu", "scale.cuh"], {"real": ["float", "double"]}, np.float32(2), lang="CUDA") == right

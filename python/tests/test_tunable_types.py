@@ -21,6 +21,7 @@ CHOICE = "typedef double real;\n#else\ntypedef float real;\n#endif\n"
         ("T a", OTHER + "template <class T, int B> __global__ void k(T a) {}", "k<float, block>", set()),
         ("U a", "template <class T, class U = Other<T>> __global__ void k(U a) {}", "k<real>", {"real"}),
         ("T a", "template <class... T> __global__ void k(T... a) {}", "k<int, real>", {"real"}),
+        ("T a", "template <int B, If<(B > 2), int> = 0, class T = float> __global__ void k(T a) {}", "k<4, 0, real>", {"real"}),
         ("Vector<N> a", "template <int N> __global__ void k(Vector<N> a) {}", "k<block>", set()),
         # Macros and aliases.
         ("number a", "#define number real\n", "k", {"real"}),

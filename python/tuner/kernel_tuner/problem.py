@@ -60,8 +60,9 @@ class Problem:
         #: Places of outputs that are not compared and begin without contents.
         self.scratch: Set[int] = set()
         self.first_source = read_source(self.kernel_source, self.first)
-        #: Source of that configuration with the files that it includes.
-        self.source = with_includes(self.first_source, self.kernel_source, self.compiler_options)
+        #: Texts of the files that the source of that configuration includes, and all in one.
+        self.included = included_texts(self.first_source, self.kernel_source, self.compiler_options)
+        self.source = "\n".join([*self.included.values(), self.first_source])
         self.parameters = self._parameters()
         self.arguments = scalars_at(self.arguments, [parameter.pointer for parameter in self.parameters])
         #: Arguments as the parameters take them.
@@ -154,7 +155,8 @@ class Problem:
 
     def takes_given(self, place: int, parameters: Sequence[signature.Parameter]) -> bool:
         """Reports whether parameters of the kernel take a scalar in the type that the script gives."""
-        if place >= len(parameters):
+        if len(parameters) != len(self.arguments):
+            # Another kernel of this name.
             return True
         declared = declared_dtype(parameters[place])
         # NumPy takes None for float64.
@@ -175,8 +177,8 @@ class Problem:
         ]
 
 
-def with_includes(source: str, kernel_source: Any, compiler_options: Sequence[str]) -> str:
-    """Returns a source with the texts of the files that it includes, as far as they are found."""
+def included_texts(source: str, kernel_source: Any, compiler_options: Sequence[str]) -> Dict[Path, str]:
+    """Returns the texts of the files that a source includes, as far as they are found."""
     folders = _source_folders(kernel_source) + _include_folders(compiler_options)
     texts: Dict[Path, str] = {}
 
@@ -188,7 +190,7 @@ def with_includes(source: str, kernel_source: Any, compiler_options: Sequence[st
                 follow(found, [file.parent])
 
     follow(source, [])
-    return "\n".join([*texts.values(), source])
+    return texts
 
 
 def _first_file(name: str, folders: Sequence[Path]) -> Optional[Path]:

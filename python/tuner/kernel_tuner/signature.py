@@ -139,10 +139,12 @@ def closed_list(text: str, opening: int) -> Optional[str]:
 
 def split_top(text: str) -> List[str]:
     """Returns the parts of a text between the commas that no bracket encloses."""
-    parts, depth = [""], 0
+    parts, depth, angle = [""], 0, 0
     for letter in text:
-        depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(letter, 0)
-        if letter == "," and depth == 0:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
+        # In parentheses they compare.
+        angle += {"<": 1, ">": -1}.get(letter, 0) if depth == 0 else 0
+        if letter == "," and depth == angle == 0:
             parts.append("")
         else:
             parts[-1] += letter

@@ -135,7 +135,8 @@ class Export:
         else:
             self._sources["source.cu"] = with_copied_includes(problem.first_source, copies)
             includes = '#include "source.cu"\n'
-        self._convert_scalars(copied)
+        written = {file.resolve() for file in copies.values()}
+        self._convert_scalars(copied, [text for file, text in problem.included.items() if file not in written])
         for name, text in copied.items():
             (self.folder / name).write_text(text, encoding="utf-8")
         if problem.defines is None:
@@ -148,8 +149,12 @@ class Export:
             (self.folder / name).write_text(self._unrolled(text), encoding="utf-8")
         self._warn_of_unused()
 
-    def _convert_scalars(self, copied: Dict[str, str]) -> None:
-        """Lets the kernel convert the scalars whose type a parameter chooses."""
+    def _convert_scalars(self, copied: Dict[str, str], outside: List[str]) -> None:
+        """Lets the kernel convert the scalars whose type a parameter chooses.
+
+        :param copied: texts of files that are written, by name
+        :param outside: texts of other files
+        """
         problem = self.problem
         others = {}
         if callable(problem.kernel_source):
@@ -158,27 +163,30 @@ class Export:
         conversions = []
         failed: Set[int] = set()
         macros = head_macros(problem.source)
-        for sources in (self._sources, copied) if self._converted else ():
+        # A declaration that stays as it is declares another function.
+        unwritten = {str(number): text for number, text in enumerate(outside)}
+        for sources in (self._sources, copied, unwritten) if self._converted else ():
             for name, text in sources.items():
                 parameters = problem.parameters_in(text) or problem.parameters
                 types = {place: kind for place, kind in self._converted.items() if not problem.takes_given(place, parameters)}
-                if not types:
-                    continue
                 try:
-                    conversions.append((sources, name, converting(text, problem.kernel_name, types, parameters, macros)))
+                    conversion = converting(text, problem.kernel_name, types, parameters, macros) if types else None
                 except NoFittingList:
                     failed.update(types)
-        found = any(conversion.defined for _, _, conversion in conversions)
-        unconverted = failed if found else set(self._converted)
-        needed = [place for place in sorted(unconverted) if found or place in others or problem.has_varying_type(place)]
-        if needed:
-            declared = problem.parameters[needed[0]].text
-            raise TypeError(
-                f"argument {needed[0]} is a scalar and a tunable parameter chooses the type of `{declared}`, which the kernel "
-                "converts only where its definition is in kernel_source, and its parameters and instantiations are written "
-                "without macros; give the parameter a fixed type"
-            )
-        if not found:
+                    continue
+                if conversion is not None and sources is not unwritten:
+                    conversions.append((sources, name, conversion))
+                elif conversion is not None and conversion.text != text:
+                    failed.update(types)
+        if failed or not any(conversion.defined for _, _, conversion in conversions):
+            needed = [place for place in sorted(self._converted) if place in others or problem.has_varying_type(place)]
+            if needed:
+                declared = problem.parameters[needed[0]].text
+                raise TypeError(
+                    f"argument {needed[0]} is a scalar and a tunable parameter chooses the type of `{declared}`, which the kernel "
+                    "converts only where its definition is in kernel_source, with its declarations, and its parameters and "
+                    "instantiations are written without macros; give the parameter a fixed type"
+                )
             # They have one type: their bytes are passed as before.
             self._converted = {}
             return

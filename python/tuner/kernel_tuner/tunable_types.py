@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Dict, Iterator, List, Set, Tuple
 
 from .signature import COMMENT, IDENTIFIER, Parameter, base_name, split_top
@@ -18,22 +19,26 @@ def choosers(parameter: Parameter, source: str, kernel_name: str, *, numbers: bo
 
     :param numbers: template parameters that are numbers count, too
     """
-    text = COMMENT.sub(" ", source)
-    depends = _definitions(text)
+    text, defined = _definitions(source)
+    template: Dict[str, Set[str]] = {}
     for declared, argument in _template_arguments(text, kernel_name):
         words = IDENTIFIER.findall(declared.split("=")[0])
         if words and words[-1] not in _UNNAMED and (numbers or words[0] in ("typename", "class")):
-            depends.setdefault(words[-1], set()).update(IDENTIFIER.findall(argument))
+            template.setdefault(words[-1], set()).update(IDENTIFIER.findall(argument))
     found: Set[str] = set()
     more = set(IDENTIFIER.findall(parameter.text)[: -1 if parameter.name else None])
     while more:
         found |= more
-        more = set().union(*(depends.get(name, set()) for name in more)) - found
+        more = set().union(*(each.get(name, set()) for each in (defined, template) for name in more)) - found
     return found
 
 
-def _definitions(text: str) -> Dict[str, Set[str]]:
-    """Returns the names in the bodies of macros and aliases, and in the conditions between different bodies of one."""
+# Included files may be long, and each scalar asks.
+@lru_cache(maxsize=2)
+def _definitions(source: str) -> Tuple[str, Dict[str, Set[str]]]:
+    """Returns a source without comments, and by macro and alias the names in its bodies, and in the conditions between
+    different ones."""
+    text = COMMENT.sub(" ", source)
     bodies: Dict[str, Set[str]] = {}
     conditions: Dict[str, Set[str]] = {}
     for part, names in _conditional_parts(text):
@@ -47,7 +52,7 @@ def _definitions(text: str) -> Dict[str, Set[str]]:
     for name, each in bodies.items():
         if len(each) > 1:
             found[name] |= conditions[name]
-    return found
+    return text, found
 
 
 def _conditional_parts(text: str) -> Iterator[Tuple[str, Set[str]]]:
@@ -76,11 +81,12 @@ def _template_arguments(text: str, kernel_name: str) -> List[Tuple[str, str]]:
     """Returns the parameters of the kernel's template, each with its argument in the kernel's name."""
     given = split_top(kernel_name.partition("<")[2].rpartition(">")[0])
     declared: List[str] = []
+    head = re.compile(rf"[^;{{]*?\b{re.escape(base_name(kernel_name))}\s*\(")
     for at in re.finditer(r"\btemplate\s*<", text):
         end = _closing(text, at.end())
-        head = re.match(rf"[^;{{]*?\b{re.escape(base_name(kernel_name))}\s*\(", text[end + 1 :])
         # A definition follows its declarations.
-        declared = split_top(text[at.end() : end]) if head is not None else declared
+        if head.match(text, end + 1) is not None:
+            declared = split_top(text[at.end() : end])
     pairs = []
     for place, each in enumerate(declared):
         argument = ",".join(given[place:]) if "..." in each else "".join(given[place : place + 1])
@@ -91,9 +97,11 @@ def _template_arguments(text: str, kernel_name: str) -> List[Tuple[str, str]]:
 
 def _closing(text: str, at: int) -> int:
     """Returns the place of the bracket that closes the list of a template that begins at `at`."""
-    depth = 1
+    depth, angle = 0, 1
     for place in range(at, len(text)):
-        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(text[place], 0)
-        if depth == 0:
+        depth += {"(": 1, ")": -1}.get(text[place], 0)
+        # In parentheses they compare.
+        angle += {"<": 1, ">": -1}.get(text[place], 0) if depth == 0 else 0
+        if angle == 0:
             return place
     return len(text)
