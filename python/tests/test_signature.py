@@ -63,3 +63,10 @@ def test_a_kernel_that_is_not_there_is_named_with_those_that_are():
         signature.parameters_of("__global__ void a(int n) {}\n__global__ void b() {}", "k")
     with pytest.raises(ValueError, match="defines no `__global__` function"):
         signature.parameters_of("void k() {}", "k")
+
+
+def test_an_instantiation_is_no_definition():
+    source = "template <typename T> __global__ void k(T *a, T b) { *a = b; }\ntemplate __global__ void k(float *, float);"
+    assert [each.text for each in signature.parameters_of(source, "k<float>")] == ["T *a", "T b"]
+    # A comparison in parentheses is no bracket.
+    assert signature.split_top("int N, If<(N > 0), int> = 0, class T") == ["int N", " If<(N > 0), int> = 0", " class T"]
