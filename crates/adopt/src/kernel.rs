@@ -1,7 +1,10 @@
 //! A kernel's signature and its accesses through pointers.
 
+mod listed;
+
 use super::tree::{self, Node, Source, visit};
 use super::unit::{Item, Kind, Unit, node_of};
+use listed::{Listed, single};
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
@@ -211,6 +214,7 @@ impl<'u> Access<'u> {
                 if node.kind() == "init_declarator"
                     && let Some(declarator) = node.child_by_field_name("declarator")
                     && let Some(value) = node.child_by_field_name("value")
+                    && let value = single(value).unwrap_or(value)
                     // `T x = p[i]` copies an element; `x` is no pointer to the buffer.
                     && !matches!(value.kind(), "subscript_expression")
                     && let Some(base) = self.base(value)
@@ -408,10 +412,23 @@ impl<'u> Access<'u> {
 
     /// Records pointers that an object is made of, `view y{p, n}`: its functions may read and write there.
     fn kept(&mut self, list: Node<'u>) {
-        for part in tree::named(list) {
-            if let Some(base) = self.address(part) {
+        let made = Listed::of(self.unit, self.source, list);
+        if made == Listed::Alias {
+            return;
+        }
+        for (at, part) in tree::named(list).into_iter().enumerate() {
+            // `{.first = p}`
+            let designator = part.child_by_field_name("designator");
+            let value = part
+                .child_by_field_name("value")
+                .filter(|_| designator.is_some());
+            let value = value.unwrap_or(part);
+            let name = designator.and_then(|it| tree::words(self.source.node_text(it)).pop());
+            if let Some(base) = self.address(value) {
                 self.reads.insert(base.clone());
-                self.writes.insert(base);
+                if !made.is_constant(at, name) {
+                    self.writes.insert(base);
+                }
             }
         }
     }
