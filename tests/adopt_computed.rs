@@ -68,6 +68,27 @@ fn headers_that_cannot_be_cut_are_included_as_they_are() {
     assert_eq!(verdicts(dir.path(), line), ["unchecked"]);
 }
 
+/// Without these macros another branch of the header was compiled, and the kernel computed something else.
+#[test]
+fn whole_headers_have_the_macros_and_the_settings_of_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    adopt(dir.path(), "settings/use.cu");
+    let template = std::fs::read_to_string(dir.path().join("adopted/scale_both.cu")).unwrap();
+    let lines = template.lines().filter(|line| !line.starts_with("#line"));
+    // The place of a header depends on that of the folder.
+    let lines = lines.map(|line| match line.rsplit_once('/') {
+        Some((start, name)) if start.starts_with("#include \"") => name,
+        _ => line,
+    });
+    let lines: Vec<&str> = lines.skip_while(|line| *line != "config.h\"").collect();
+    let text = lines.join("\n");
+    let before = "config.h\"\n#define TWICE 2\n#ifdef PARTS_FAST\n#define FACTOR TWICE\n#else\n#define SLOW 1\n#endif\n\
+                  #define LIMIT 3\n#define SLOW 2\n#undef SLOW\nparts.h\"\n__global__ void scale_both(";
+    assert!(text.starts_with(before), "{template}");
+    let line = "check adopted/scale_both.yaml --problem small";
+    assert_eq!(verdicts(dir.path(), line), ["unchecked"]);
+}
+
 /// All sizes count where the extents are guessed: such a loop was as long as a whole buffer, and `adopt` took minutes.
 #[test]
 fn a_loop_whose_bound_is_in_no_extent_is_short_on_the_small_problem() {

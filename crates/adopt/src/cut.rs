@@ -200,8 +200,7 @@ pub(crate) fn write(
                     let other = unit.item(*each);
                     other.kind == Kind::Macro && other.names == item.names
                 };
-                kept.iter()
-                    .any(of_kept)
+                (whole || kept.iter().any(of_kept))
                     .then(|| format!("{}\n", unit.text(item).trim_end()))
             }
             _ if kept.contains(&at) => text_of(unit, at, tunables),
@@ -393,7 +392,16 @@ fn wrapped(unit: &Unit, pieces: &[(&Item, Vec<&Around>, String)]) -> String {
         }
     };
     for (item, around, text) in pieces {
-        let same = open.iter().zip(around).take_while(|(a, b)| a == b).count();
+        let mut same = open.iter().zip(around).take_while(|(a, b)| a == b).count();
+        let later = open.get(same).zip(around.get(same));
+        if let Some((rest, next)) = later.and_then(|(a, b)| Some((continued(unit, a, b)?, *b))) {
+            close(&mut body, &mut open, same + 1);
+            open.truncate(same);
+            open.push(next);
+            // Writing to a String cannot fail.
+            let _ = writeln!(body, "{rest}");
+            same += 1;
+        }
         close(&mut body, &mut open, same);
         for each in around.iter().skip(same) {
             // Writing to a String cannot fail.
@@ -411,6 +419,34 @@ fn wrapped(unit: &Unit, pieces: &[(&Item, Vec<&Around>, String)]) -> String {
     }
     close(&mut body, &mut open, 0);
     body
+}
+
+/// Returns the directives from a branch to a later one of the same group. As a group of its own the later one would test
+/// what the first has changed: `#ifndef A`, `#define A`, `#else`.
+fn continued<'u>(unit: &Unit, first: &Around, later: &'u Around) -> Option<&'u str> {
+    let (Around::Condition(first), Around::Condition(later)) = (first, later) else {
+        return None;
+    };
+    let rest = later
+        .opening
+        .strip_prefix(&first.opening)?
+        .strip_prefix('\n')?;
+    let is_same = first.at.0 == later.at.0 && rest.trim_start_matches(['#', ' ']).starts_with("el");
+    let between = unit.file(first.at.0).code(&(first.at.1..later.at.1));
+    let (mut depth, mut ended) = (0_usize, !is_same);
+    // The first line opens the branch.
+    for line in between.lines().skip(1) {
+        let directive = line.trim_start().strip_prefix('#').map(str::trim_start);
+        match directive {
+            Some(text) if text.starts_with("if") => depth += 1,
+            Some(text) if text.starts_with("endif") => match depth.checked_sub(1) {
+                Some(less) => depth = less,
+                None => ended = true,
+            },
+            _ => {}
+        }
+    }
+    (!ended).then_some(rest)
 }
 
 /// Words in upper case that name a tile, a block or an unroll factor.

@@ -3,6 +3,7 @@
 use super::{AdoptError, CompiledTemplate, Settings, relative, source, with_origin};
 use crate::cut;
 use crate::plan::Plan;
+use crate::tree::words;
 use crate::unit::{Kind, Unit};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ pub(super) fn with_headers(
     let own = |at: &usize| unit.item(*at).file == 0;
     let (mut kept, used): (BTreeSet<usize>, BTreeSet<usize>) =
         reached.iter().partition(|at| own(at));
-    let headers = headers_of(unit, &used);
+    let headers = with_settings(unit, headers_of(unit, &used));
     if headers.is_empty() || plan.tunables.iter().any(|tunable| !own(&tunable.item)) {
         return Ok(None);
     }
@@ -34,6 +35,9 @@ pub(super) fn with_headers(
         }
     }
     kept.extend(headers);
+    // The headers may test or use any macro of the file: without it another branch of them would be compiled.
+    let is_macro = |at: &usize| own(at) && unit.item(*at).kind == Kind::Macro;
+    kept.extend((0..unit.items.len()).filter(is_macro));
     let cut = cut::write(unit, &kept, &plan.tunables, &|name| {
         super::available(compiler, name)
     });
@@ -70,6 +74,37 @@ fn headers_of(unit: &Unit, used: &BTreeSet<usize>) -> BTreeSet<usize> {
         }
     }
     found
+}
+
+/// Adds the includes of the file whose headers define or undefine a macro that decides what these headers are: one that
+/// occurs in them, or in a macro of the file that does.
+fn with_settings(unit: &Unit, headers: BTreeSet<usize>) -> BTreeSet<usize> {
+    let mut found = headers;
+    let mut used: BTreeSet<&str> = BTreeSet::new();
+    loop {
+        let before = (found.len(), used.len());
+        let mut header = None;
+        for (at, item) in unit.items.iter().enumerate() {
+            if item.file == 0 {
+                header = (item.kind == Kind::Header).then_some(at);
+            }
+            let is_used = item.names.iter().any(|name| used.contains(name.as_str()));
+            let sets = is_used && matches!(item.kind, Kind::Macro | Kind::Undefine);
+            if sets && item.file == 0 {
+                used.extend(item.words.iter().map(String::as_str));
+            } else if sets {
+                found.extend(header);
+            }
+            // Conditions around nothing that the reader sees count too.
+            if item.file != 0 && header.is_some_and(|header| found.contains(&header)) {
+                let source = unit.file(item.file);
+                used.extend(words(source.code(&(0..source.len()))));
+            }
+        }
+        if before == (found.len(), used.len()) {
+            return found;
+        }
+    }
 }
 
 /// Names the headers from the folder of the template.

@@ -121,3 +121,38 @@ __global__ void own(float* y) { *y = used(1); }
     assert!(!template.text.contains("MAKE"), "{}", template.text);
     assert!(!template.text.contains("2) \\"), "{}", template.text);
 }
+
+#[test]
+fn branches_of_a_group_stay_one_group() {
+    let text = "\
+#ifndef A
+#define A 1
+#elif B
+#if C
+#define D 2
+#endif
+#else
+#define D A
+#endif
+#ifdef E
+#define F 1
+#endif
+#ifdef E
+#else
+#define F 2
+#endif
+__global__ void own(float* y) { *y = D + F; }
+";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kernel.cu");
+    std::fs::write(&file, text).unwrap();
+    let unit = super::Unit::read(&file, &[]).unwrap();
+    let kept = (0..unit.items.len()).collect();
+    let template = crate::cut::write(&unit, &kept, &[], &|_| true);
+    let lines = template
+        .text
+        .lines()
+        .skip_while(|line| *line != "#ifndef A");
+    let lines = lines.filter(|line| !line.starts_with("#line"));
+    assert_eq!(lines.collect::<Vec<_>>(), text.lines().collect::<Vec<_>>());
+}

@@ -1,0 +1,3 @@
+// Settings of the project's build.
+#pragma once
+#define PARTS_FAST 1
