@@ -1,11 +1,13 @@
 //! Reachability: the items of a unit that a kernel needs, and the template made of them.
 
+mod headers;
+
 use super::tree::{GNU_KEYWORDS, words};
 use super::unit::{Around, Branch, Item, Kind, Unit};
+use headers::include;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
-use tuner_kernel::compile::is_host_header;
 
 /// Prefix of every template: nvcc's implicit include and C's headers of constants.
 pub(crate) const PRELUDE: &str = "#include <cuda_runtime.h>\n#include <assert.h>\n#include <float.h>\n\
@@ -22,53 +24,6 @@ const GROUPS: [&str; 9] = [
     "tiled_partition",
     "thread_block_tile",
     "coalesced_threads",
-];
-
-/// Headers that cost compile time, each with the identifiers that require it.
-const ON_WORD: [(&str, &[&str]); 28] = [
-    ("cooperative_groups*", &GROUPS),
-    ("cub/*", &["cub"]),
-    ("cuda/*", &["cuda"]),
-    ("thrust/*", &["thrust"]),
-    ("mma.h", &["nvcuda", "wmma"]),
-    ("type_traits", &["std"]),
-    ("limits", &["numeric_limits"]),
-    (
-        "utility",
-        &[
-            "pair",
-            "index_sequence",
-            "make_index_sequence",
-            "declval",
-            "exchange",
-        ],
-    ),
-    ("tuple", &["tuple", "tie", "make_tuple"]),
-    ("array", &["array", "to_array"]),
-    ("bit", &["bit_cast", "popcount", "countl_zero", "rotl"]),
-    ("initializer_list", &["initializer_list"]),
-    ("iterator", &["iterator_traits", "reverse_iterator"]),
-    ("numbers", &["numbers"]),
-    ("numeric", &["accumulate", "inner_product", "gcd", "lcm"]),
-    ("optional", &["optional", "nullopt"]),
-    ("span", &["span", "dynamic_extent"]),
-    ("variant", &["variant", "holds_alternative"]),
-    ("functional", &["std"]),
-    ("complex", &["complex"]),
-    ("algorithm", &["std", "min", "max"]),
-    (
-        "curand*",
-        &["curand", "curandState", "curandState_t", "curand_init"],
-    ),
-    ("cmath", &["std"]),
-    ("cstdint", &["std"]),
-    ("cstring", &["std"]),
-    (
-        "cuda_fp8.h",
-        &["__nv_fp8_e4m3", "__nv_fp8_e5m2", "__nv_fp8_storage_t"],
-    ),
-    ("cuda_fp4.h", &["__nv_fp4_e2m1"]),
-    ("cuda.h", &["CUtensorMap"]),
 ];
 
 /// Headers that others include (cuBLAS includes the half types), with the names that require them, in words.
@@ -169,17 +124,20 @@ pub(crate) struct Template {
     pub(crate) missing: Vec<String>,
 }
 
-/// Writes the kept items as a template, each piece with its position in the original.
+/// Writes the kept items as a template, each piece with its position in the original. Headers that have names which are
+/// demanded stay too, as template arguments are outside of the text.
 pub(crate) fn write(
     unit: &Unit,
     kept: &BTreeSet<usize>,
+    demanded: &BTreeSet<String>,
     tunables: &[Tunable],
     available: &dyn Fn(&str) -> bool,
 ) -> Template {
     let mut template = Template::default();
-    for at in kept {
-        template.words.extend(unit.item(*at).words.iter().cloned());
-    }
+    let words_of_kept = kept.iter().flat_map(|at| &unit.item(*at).words);
+    template
+        .words
+        .extend(words_of_kept.chain(demanded).cloned());
 
     // Headers that are kept as they are have all of their items.
     let whole = kept.iter().any(|at| unit.item(*at).kind == Kind::Header);
@@ -191,7 +149,7 @@ pub(crate) fn write(
                 let path = item.names.first().map_or("", String::as_str);
                 format!("#include \"{path}\"\n")
             }),
-            Kind::Include => include(item, &mut template, available),
+            Kind::Include => include(unit, item, &mut template, available),
             Kind::Using if whole || uses(unit, item, kept, &template.words) => {
                 Some(format!("{}\n", unit.text(item)))
             }
@@ -238,40 +196,6 @@ pub(crate) fn write(
     }
     template.text = head + &body;
     template
-}
-
-fn include(
-    item: &Item,
-    template: &mut Template,
-    available: &dyn Fn(&str) -> bool,
-) -> Option<String> {
-    let spelled = item.names.first()?;
-    if PRELUDE.contains(&format!("<{spelled}>")) {
-        return None;
-    }
-    let rule = ON_WORD
-        .iter()
-        .find(|(name, _)| match name.strip_suffix('*') {
-            Some(start) => spelled.starts_with(start),
-            None => spelled == name,
-        });
-    match rule {
-        Some((_, needed)) if !needed.iter().any(|word| template.words.contains(*word)) => {
-            return None;
-        }
-        // The prelude has the host headers' names that kernels use.
-        None if is_host_header(spelled) => return None,
-        _ => {}
-    }
-    if !available(spelled) {
-        // A branch for another compiler or device may be dropped.
-        let always = |around: &Around| !matches!(around, Around::Condition(_));
-        if item.around.iter().all(always) {
-            template.missing.push(spelled.clone());
-        }
-        return None;
-    }
-    Some(format!("#include <{spelled}>\n"))
 }
 
 /// Reports whether a `using namespace` names a namespace that the template has.

@@ -48,7 +48,7 @@ pub(crate) fn make(
     for _ in 0..MAX_ROUNDS {
         let mut kept = cut::reach(unit, kernel, &demanded);
         kept.retain(|at| !excluded.contains(at));
-        cut = cut::write(unit, &kept, &plan.tunables, &available);
+        cut = cut::write(unit, &kept, &demanded, &plan.tunables, &available);
         let source = source(settings, plan, &cut.text, Vec::new());
         match signature(compiler, &source, &plan.filled_entry())? {
             Ok(None) if !is_compiled(compiler, &source, plan)? => {
@@ -58,12 +58,8 @@ pub(crate) fn make(
             Err(why) => log = why,
         }
         let missed: BTreeSet<String> = undefined(&log).collect();
-        let back = |at: &usize| {
-            unit.item(*at)
-                .names
-                .iter()
-                .any(|name| missed.contains(name))
-        };
+        let names = |at: &usize| unit.item(*at).names.iter();
+        let back = |at: &usize| names(at).any(|name| missed.contains(name));
         let back: Vec<usize> = excluded.iter().copied().filter(back).collect();
         if !back.is_empty() {
             excluded.retain(|at| !back.contains(at));
@@ -77,7 +73,8 @@ pub(crate) fn make(
         }
         // What is cut out of a header may lack something that the reader does not see in it.
         if excluded.is_empty()
-            && let Some(made) = whole::with_headers(settings, unit, &kept, plan, compiler)?
+            && let Some(made) =
+                whole::with_headers(settings, unit, &kept, &demanded, plan, compiler)?
         {
             return Ok(made);
         }

@@ -17,6 +17,7 @@ pub(super) fn with_headers(
     settings: &Settings<'_>,
     unit: &Unit,
     reached: &BTreeSet<usize>,
+    demanded: &BTreeSet<String>,
     plan: &Plan,
     compiler: &Compiler,
 ) -> Result<Option<CompiledTemplate>, AdoptError> {
@@ -38,7 +39,7 @@ pub(super) fn with_headers(
     // The headers may test or use any macro of the file: without it another branch of them would be compiled.
     let is_macro = |at: &usize| own(at) && unit.item(*at).kind == Kind::Macro;
     kept.extend((0..unit.items.len()).filter(is_macro));
-    let cut = cut::write(unit, &kept, &plan.tunables, &|name| {
+    let cut = cut::write(unit, &kept, demanded, &plan.tunables, &|name| {
         super::available(compiler, name)
     });
     let text = relative_includes(&cut.text, settings.folder);

@@ -112,7 +112,7 @@ __global__ void own(float* y) { *y = used(1); }
     let named = |item: &super::Item| item.names.contains(&"own".to_owned());
     let own = unit.items.iter().position(named).unwrap();
     let kept = crate::cut::reach(&unit, own, &std::collections::BTreeSet::new());
-    let template = crate::cut::write(&unit, &kept, &[], &|_| true);
+    let template = crate::cut::write(&unit, &kept, &Default::default(), &[], &|_| true);
     assert!(
         template.text.contains("__device__ float used"),
         "{}",
@@ -148,7 +148,7 @@ __global__ void own(float* y) { *y = D + F; }
     std::fs::write(&file, text).unwrap();
     let unit = super::Unit::read(&file, &[]).unwrap();
     let kept = (0..unit.items.len()).collect();
-    let template = crate::cut::write(&unit, &kept, &[], &|_| true);
+    let template = crate::cut::write(&unit, &kept, &Default::default(), &[], &|_| true);
     let lines = template
         .text
         .lines()
