@@ -208,8 +208,17 @@ impl Plan {
             Some(match value {
                 Expr::Number(number) => number.to_string(),
                 Expr::Name(name) => format!("{{{name}}}"),
+                // A shift.
+                Expr::Binary("**", base, by) if base.number() == Some(2) => {
+                    format!("(1 << {})", written(by)?)
+                }
                 Expr::Binary(operator, left, right) => {
-                    let operator = if *operator == "//" { "/" } else { operator };
+                    let operator = match *operator {
+                        same @ ("+" | "-" | "*" | "%") => same,
+                        "//" => "/",
+                        // Other operators are Python's, or have another meaning for C++'s integers.
+                        _ => return None,
+                    };
                     format!("({} {operator} {})", written(left)?, written(right)?)
                 }
                 Expr::Real(_) | Expr::Call(..) => return None,
