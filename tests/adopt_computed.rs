@@ -89,6 +89,56 @@ fn whole_headers_have_the_macros_and_the_settings_of_the_file() {
     assert_eq!(verdicts(dir.path(), line), ["unchecked"]);
 }
 
+#[test]
+fn template_arguments_keep_their_casts_and_follow_the_block() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = adopt(dir.path(), "written.cu");
+    for (kernel, entry, values) in [
+        ("act", "act<static_cast<ns::Mode>(1)>", None),
+        (
+            "act_on_local",
+            "act_on_local<static_cast<ns::Mode>(1)>",
+            None,
+        ),
+        (
+            "act_on_block",
+            "act_on_block<static_cast<ns::Mode>(128 / 128)>",
+            Some("[128]"),
+        ),
+        ("of_size", "of_size<sizeof(ns::Item)>", None),
+        ("of_own_size", "of_own_size<12>", None),
+        ("most", "most<std::max(1, ns::pick(2))>", None),
+        (
+            "shifted",
+            "shifted<(1 << {LOG})>",
+            Some("[2, 4, 8, 16, 32]"),
+        ),
+        (
+            "shifted_down",
+            "shifted_down<{THREADS}, (1 << ({THREADS} / 32))>",
+            Some("[32, 64, 128, 256, 512]"),
+        ),
+        // No expression of the space has a condition.
+        ("decided", "decided<{THREADS}, 4>", Some("[128]")),
+    ] {
+        let space = space(dir.path(), kernel);
+        has(&space, &[&format!("entry: \"{entry}\"")]);
+        match values {
+            Some(values) => has(&space, &[&format!("values: {values},")]),
+            None => assert!(!space.contains("values:"), "{space}"),
+        }
+    }
+    for name in ["M", "W"] {
+        has(
+            &said,
+            &[&format!("template arguments depend on them by `{name}`")],
+        );
+    }
+    assert!(!said.contains("guessed"), "{said}");
+    let line = "check adopted/shifted_down.yaml --problem small";
+    assert_eq!(verdicts(dir.path(), line), ["unchecked"]);
+}
+
 /// All sizes count where the extents are guessed: such a loop was as long as a whole buffer, and `adopt` took minutes.
 #[test]
 fn a_loop_whose_bound_is_in_no_extent_is_short_on_the_small_problem() {

@@ -6,6 +6,7 @@ mod values;
 
 use super::expr::{Expr, not_reserved};
 use super::kernel;
+use super::macros::pieces;
 use super::tree::{self, Node, Source, named, visit};
 use super::unit::{Kind, Unit};
 use launches::enclosing;
@@ -138,12 +139,36 @@ impl<'u> Host<'u> {
         const MARK: &str = "?";
         let mut marked = self.clone();
         marked.bound.extend(on.map(|key| (key, MARK.to_owned())));
+        let Some(meaning) = marked.of_text(Some(scope), text) else {
+            // No expression has a condition on the marked name, but that on its value was decided.
+            return self.clone().of_text(Some(scope), text).is_some();
+        };
         let mut names = Vec::new();
-        let meaning = marked.of_text(Some(scope), text);
-        meaning
-            .into_iter()
-            .for_each(|meaning| meaning.names(&mut names));
+        meaning.names(&mut names);
         names.iter().any(|name| name == MARK)
+    }
+
+    /// Returns the names in a text that are those of a function: variables, parameters and template parameters.
+    pub(crate) fn local_names(&self, scope: Scope<'u>, text: &str) -> Vec<String> {
+        let is_local = |name: &str| {
+            self.bound.contains_key(&Self::key(scope, name))
+                || self.initialiser(scope, name).is_some()
+                || self.argument(scope, name).is_some()
+                || self.template_argument(scope, name).is_some()
+        };
+        let mut found = Vec::new();
+        let mut before = "";
+        for piece in pieces(text)
+            .into_iter()
+            .filter(|_| scope.function.is_some())
+        {
+            let starts = piece.starts_with(|c: char| c.is_alphabetic() || c == '_');
+            if starts && !before.ends_with("::") && is_local(piece) {
+                found.push(piece.to_owned());
+            }
+            before = piece;
+        }
+        found
     }
 
     /// Records that a local name is a size or a parameter, and propagates it to the callers.

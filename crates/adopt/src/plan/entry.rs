@@ -3,11 +3,11 @@
 use super::{ComputedArgument, KernelContext, MAX_PARAMETERS, Plan, ProposedParameter};
 use crate::cut::{looks_like_tiling, neighbours};
 use crate::expr::Expr;
-use crate::host::Host;
+use crate::host::{Host, sizeof};
 use crate::kernel::{self, TemplateParameter};
 use crate::macros::pieces;
 use crate::tree;
-use crate::types::bytes_of;
+use crate::types::{self, bytes_of};
 use crate::unit::{Kind, Unit};
 
 impl Plan {
@@ -75,14 +75,10 @@ impl Plan {
         text: Option<String>,
         host: &mut Host<'u>,
     ) -> String {
-        // Of what another scope has, only a call such as `std::max(1, threads / 2)` may name variables of the host.
-        let is_own = |text: &str, host: &mut Host<'u>| {
-            text.contains('(') && host.of_text(known.scope(), text).is_some()
-        };
         if let Some(text) = &text
-            && (text == "true" || text == "false" || text.contains("::") && !is_own(text, host))
+            && let Some(written) = self.as_written(known, &parameter.name, text, host)
         {
-            return text.clone();
+            return written;
         }
         // A function passed as a template argument.
         let functions = |text: &String| {
@@ -103,7 +99,8 @@ impl Plan {
         if let Some(made) = meaning.as_ref().and_then(|it| self.made_of_parameters(it)) {
             return made;
         }
-        let number = meaning.and_then(|it| it.number());
+        let size = |name: &str| types::bytes(known.unit, sizeof(name)?).map(Expr::Number);
+        let number = meaning.and_then(|it| it.with(&size).number());
         let name = &parameter.name;
         if let (Some(text), Some(value)) = (&text, number)
             && known.is_of_block(
@@ -115,7 +112,8 @@ impl Plan {
             self.computed.push(ComputedArgument {
                 name: name.clone(),
                 text: text.clone(),
-                value,
+                value: value.to_string(),
+                as_written: false,
             });
             return placeholder(name);
         }
@@ -157,6 +155,62 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Returns an argument as the launch writes it where its value would not do: a word of the language, or what has
+    /// names of other scopes. The value of a cast to a type of them has another type.
+    fn as_written<'u>(
+        &mut self,
+        known: &KernelContext<'u>,
+        name: &str,
+        text: &str,
+        host: &mut Host<'u>,
+    ) -> Option<String> {
+        if matches!(text, "true" | "false") {
+            return Some(text.to_owned());
+        }
+        if !text.contains("::") {
+            return None;
+        }
+        let local = |scope| host.local_names(scope, text);
+        let locals = known.scope().map(local).unwrap_or_default();
+        let (Some(scope), false) = (known.scope(), locals.is_empty()) else {
+            return Some(text.to_owned());
+        };
+        let mut types = text
+            .split("_cast<")
+            .skip(1)
+            .map(|rest| rest.split('>').next());
+        let converts = types.any(|ty| ty.is_some_and(|ty| ty.contains("::")));
+        if !converts && host.of_text(Some(scope), text).is_some() {
+            return None;
+        }
+        // The template does not have the names of the host's function.
+        let mut written = String::new();
+        for piece in pieces(text) {
+            if written.ends_with("::") || !locals.iter().any(|local| local == piece) {
+                written.push_str(piece);
+                continue;
+            }
+            let meaning = host.of_text(Some(scope), piece)?;
+            let value = || meaning.number().map(|number| number.to_string());
+            written.push_str(&self.made_of_parameters(&meaning).or_else(value)?);
+        }
+        if !locals
+            .iter()
+            .any(|local| known.is_of_block(local, host, false))
+        {
+            return Some(written);
+        }
+        self.computed.push(ComputedArgument {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            value: written,
+            as_written: true,
+        });
+        Some(placeholder(name))
+    }
+}
+
 /// Reports whether a template parameter is an extent of the data by its name.
 fn is_of_data(name: &str) -> bool {
     let lower = name.to_lowercase();
@@ -174,11 +228,14 @@ impl Plan {
     pub(super) fn compute_arguments<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         for each in std::mem::take(&mut self.computed) {
             let meaning = host.of_text(known.scope(), &each.text);
-            let made = meaning.as_ref().and_then(|it| self.made_of_parameters(it));
+            let expressed = meaning.as_ref().filter(|_| !each.as_written);
+            let made = expressed.and_then(|it| self.made_of_parameters(it));
             let mut names = Vec::new();
-            meaning
-                .into_iter()
-                .for_each(|meaning| meaning.names(&mut names));
+            match meaning {
+                Some(meaning) => meaning.names(&mut names),
+                // It depends on the block in a way that no expression of the space has.
+                None => names = known.names_of_block(host),
+            }
             if made.is_none() && !names.is_empty() {
                 self.keep_block(&each.name);
                 for parameter in &mut self.parameters {
@@ -187,7 +244,7 @@ impl Plan {
                     }
                 }
             }
-            let argument = made.unwrap_or_else(|| each.value.to_string());
+            let argument = made.unwrap_or(each.value);
             self.entry = self.entry.replace(&placeholder(&each.name), &argument);
         }
     }
@@ -245,6 +302,16 @@ impl<'u> KernelContext<'u> {
             true => !computed,
             false => host.depends_on(scope, text, &name),
         })
+    }
+
+    /// Returns the names of the search space in the block's extents.
+    fn names_of_block(&self, host: &mut Host<'u>) -> Vec<String> {
+        let mut names = Vec::new();
+        if let Some((scope, block)) = self.scope().zip(self.config(1)) {
+            let extents = host.extents(scope, block, 0).unwrap_or_default();
+            extents.iter().for_each(|each| each.names(&mut names));
+        }
+        names
     }
 
     /// Replaces the value of the launch's branch in a text by the parameter.

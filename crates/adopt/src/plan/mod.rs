@@ -120,8 +120,10 @@ pub(crate) struct ComputedArgument {
     name: String,
     /// Text in the launch.
     text: String,
-    /// Value for the file's block.
-    value: i64,
+    /// Argument for the file's block.
+    value: String,
+    /// An expression alone would not do, such as that of a cast to another type.
+    as_written: bool,
 }
 
 /// Contents of the search space.
