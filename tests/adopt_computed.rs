@@ -120,6 +120,8 @@ fn template_arguments_keep_their_casts_and_follow_the_block() {
         ),
         // No expression of the space has a condition.
         ("decided", "decided<{THREADS}, 4>", Some("[128]")),
+        ("counted", "counted<{THREADS}, bits_of(128)>", Some("[128]")),
+        ("compared", "compared<(256 > 128)>", None),
     ] {
         let space = space(dir.path(), kernel);
         has(&space, &[&format!("entry: \"{entry}\"")]);
@@ -128,7 +130,7 @@ fn template_arguments_keep_their_casts_and_follow_the_block() {
             None => assert!(!space.contains("values:"), "{space}"),
         }
     }
-    for name in ["M", "W"] {
+    for name in ["M", "W", "BITS"] {
         has(
             &said,
             &[&format!("template arguments depend on them by `{name}`")],

@@ -138,7 +138,6 @@ pub(crate) fn write(
     template
         .words
         .extend(words_of_kept.chain(demanded).cloned());
-
     // Headers that are kept as they are have all of their items.
     let whole = kept.iter().any(|at| unit.item(*at).kind == Kind::Header);
     let mut pieces: Vec<(&Item, Vec<&Around>, String)> = Vec::new();

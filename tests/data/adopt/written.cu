@@ -9,6 +9,8 @@ struct Item {
 constexpr int pick(int mode) { return mode * 2; }
 }  // namespace ns
 
+constexpr int bits_of(int value) { return value <= 1 ? 0 : 1 + bits_of(value / 2); }
+
 struct Own {
     float all[3];
 };
@@ -25,6 +27,9 @@ template <int N> __global__ void shifted(float* y, int n) { if (INDEX < n) y[IND
 template <int N, int BITS> __global__ void shifted_down(float* y, int n) { if (INDEX < n) y[INDEX] = N + BITS > 0; }
 template <int N, int W> __global__ void decided(float* y, int n) { if (INDEX < n) y[INDEX] = N + W; }
 
+template <bool B> __global__ void compared(float* y, int n) { if (INDEX < n) y[INDEX] = B; }
+template <int N, int BITS> __global__ void counted(float* y, int n) { if (INDEX < n) y[INDEX] = N + BITS; }
+
 void run(float* y) {
     int n = 4096;
     constexpr int mode = 1;
@@ -32,6 +37,7 @@ void run(float* y) {
     act_on_local<static_cast<ns::Mode>(mode)><<<(n + 255) / 256, 256>>>(y, n);
     of_size<sizeof(ns::Item)><<<(n + 255) / 256, 256>>>(y, n);
     of_own_size<sizeof(Own)><<<(n + 255) / 256, 256>>>(y, n);
+    compared<(256 > 128)><<<(n + 255) / 256, 256>>>(y, n);
     most<std::max(1, ns::pick(2))><<<(n + 255) / 256, 256>>>(y, n);
 }
 
@@ -58,4 +64,10 @@ void run_decided(float* y) {
     constexpr int threads = 128;
     constexpr int warps = threads > 64 ? threads / 32 : 2;
     decided<threads, warps><<<(n + threads - 1) / threads, threads>>>(y, n);
+}
+
+void run_counted(float* y) {
+    int n = 4096;
+    constexpr int threads = 128;
+    counted<threads, bits_of(threads)><<<(n + threads - 1) / threads, threads>>>(y, n);
 }

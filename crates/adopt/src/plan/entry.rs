@@ -99,6 +99,12 @@ impl Plan {
         if let Some(made) = meaning.as_ref().and_then(|it| self.made_of_parameters(it)) {
             return made;
         }
+        if let Some(text) = text.as_ref().filter(|_| meaning.is_none())
+            && Self::is_known(known, text, host)
+            && let Some(written) = self.with_values(known, &parameter.name, text, host)
+        {
+            return written;
+        }
         let size = |name: &str| types::bytes(known.unit, sizeof(name)?).map(Expr::Number);
         let number = meaning.and_then(|it| it.with(&size).number());
         let name = &parameter.name;
@@ -117,9 +123,21 @@ impl Plan {
             });
             return placeholder(name);
         }
+        self.number_argument(known, name, (text, number), host)
+    }
+
+    /// Returns a number as an argument: its value, or a parameter where it looks like a tile size.
+    fn number_argument<'u>(
+        &mut self,
+        known: &KernelContext<'u>,
+        name: &str,
+        (text, number): (Option<String>, Option<i64>),
+        host: &mut Host<'u>,
+    ) -> String {
+        let scope = known.scope();
         let value = number.unwrap_or_else(|| {
             let guess = if looks_like_tiling(name, 16) { 16 } else { 1 };
-            self.guessed_entry.push(name.clone());
+            self.guessed_entry.push(name.to_owned());
             self.notes.push(format!(
                 "`{name}` of the template has no value in the file; {guess} was guessed, write yours in `entry`"
             ));
@@ -184,7 +202,30 @@ impl Plan {
         if !converts && host.of_text(Some(scope), text).is_some() {
             return None;
         }
-        // The template does not have the names of the host's function.
+        self.with_values(known, name, text, host)
+    }
+
+    /// Reports whether all names of an expression are those of the unit or of the host's function.
+    fn is_known(known: &KernelContext<'_>, text: &str, host: &Host<'_>) -> bool {
+        let locals = known.scope().map(|scope| host.local_names(scope, text));
+        let locals = locals.unwrap_or_default();
+        let words = tree::words(text);
+        let is_known = |word: &&str| {
+            locals.iter().any(|local| local == word) || known.unit.declaring(word).next().is_some()
+        };
+        words != [text] && words.iter().all(is_known)
+    }
+
+    /// Returns the text of an argument with values for the names of the host's function, which the template lacks.
+    fn with_values<'u>(
+        &mut self,
+        known: &KernelContext<'u>,
+        name: &str,
+        text: &str,
+        host: &mut Host<'u>,
+    ) -> Option<String> {
+        let scope = known.scope()?;
+        let locals = host.local_names(scope, text);
         let mut written = String::new();
         for piece in pieces(text) {
             if written.ends_with("::") || !locals.iter().any(|local| local == piece) {
