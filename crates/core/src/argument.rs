@@ -309,6 +309,9 @@ impl PlanArgument {
         if let Some(passed) = &self.passed {
             let _ = write!(text, " {passed:?}");
         }
+        if self.any_value {
+            text.push_str(" any_value");
+        }
         text
     }
 }

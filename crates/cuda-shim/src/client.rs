@@ -290,7 +290,6 @@ pub(crate) fn memory_info() -> Result<MemoryInfo, Code> {
 pub(crate) fn reset() -> Result<(), Code> {
     flush_printed();
     call(Op::Reset, &Message::new())?;
-    state().resets.fetch_add(1, Ordering::Relaxed);
     values::forget_all();
     memory::forget_all();
     crate::graph::forget_memory();

@@ -214,7 +214,13 @@ fn exchange(op: Op, head: &Message, bulk: &[u8], sink: Option<Sink<'_>>) -> Resu
         errors::UNKNOWN
     })?;
     match reply_code(header) {
-        errors::SUCCESS => Ok(reply),
+        errors::SUCCESS => {
+            if op == Op::Reset {
+                // Before the next request: a queued stream of before has the handle of another one then.
+                state().resets.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(reply)
+        }
         code => {
             note_sticky(code);
             // At the end of a thread its copy may be gone.

@@ -11,14 +11,15 @@ const GRAPH: u64 = 0x6772_6170_6820;
 /// Distance of the rows without entries in a graph with a long row.
 const EMPTY_STEP: u64 = 5;
 
-/// A row that has these entries in addition; the others share the rest. The first row, the last one and
-/// each fifth have none.
+/// A row that has these entries in addition; the others share the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongRow {
     /// The row.
     pub row: u64,
     /// Its further entries.
     pub entries: u64,
+    /// The first row, the last one and each fifth have none; the neighbours have theirs.
+    pub has_empty: bool,
 }
 
 /// Extents of a sparse matrix or a graph.
@@ -68,7 +69,8 @@ impl Csr {
 
     /// Reports whether a row has no entries. No two such rows are neighbours.
     fn is_empty(&self, row: u64) -> bool {
-        if self.long.is_none_or(|long| long.row == row) || row >= self.rows {
+        let with_empty = self.long.filter(|long| long.has_empty);
+        if with_empty.is_none_or(|long| long.row == row) || row >= self.rows {
             return false;
         }
         let to_end = self.rows - row;

@@ -82,6 +82,7 @@ fn a_graph_may_have_one_long_row_and_empty_ones() {
     let long = LongRow {
         row: 17,
         entries: 750,
+        has_empty: true,
     };
     let decoded = |fill: Fill, count: u64, long: LongRow| -> Vec<u64> {
         let bytes = fill.with_long_row(Element::I32, 7, count, long).unwrap();

@@ -90,7 +90,9 @@ fn inputs_of(plan: &Plan) -> ContentHash {
             let value = argument.value.to_bits();
             let (element, role, fill) = (argument.element.name(), argument.role, &argument.fill);
             let (name, more) = (&argument.name, (&argument.layout, &argument.passed));
-            format!("{name:?} {element} {role:?} {shape:?} {fill:?} {value:x} {more:?}")
+            // A fill like the default one limits the numbers.
+            let any_value = if argument.any_value { " any_value" } else { "" };
+            format!("{name:?} {element} {role:?} {shape:?} {fill:?} {value:x} {more:?}{any_value}")
         })
         .collect();
     let sizes = plan.sizes.iter();

@@ -271,7 +271,7 @@ impl Gate<'_> {
                 naive.known.clear();
             }
             let list = Blocks::Some(blocks.iter().copied().collect());
-            let (_, slots) = self.run_naive(data, kernel, list, None)?;
+            let (_, slots) = self.run_naive(data, kernel, list, self.block_budget)?;
             self.learn(data, &mut naive, &slots)?;
             naive.blocks.extend(blocks);
         }

@@ -1,9 +1,8 @@
-//! A run on whole numbers of all bits.
+//! A run on short whole numbers of the whole range.
 //!
-//! Whole numbers without a fill are 0 to 100, so that a kernel that takes bytes for signed, sorts negative
-//! numbers behind positive ones or unpacks the lower half of a word is right on them. Nobody limited
-//! them, so beside a reference kernel they get all bits, or small numbers of either sign where the
-//! reference cannot take that.
+//! Whole numbers without a fill are 0 to 100, so that a kernel that takes bytes for signed or unpacks the lower
+//! half of a byte is right on them. Nobody limited them, so beside a reference kernel those of 8 and 16 bits
+//! get the whole range.
 
 use super::adversarial::{Case, Data};
 use super::long_row::named;
@@ -13,8 +12,8 @@ use super::zeros::budget;
 use crate::session::Order;
 use tuner_core::plan::PlanArgument;
 
-/// Times by which results may exceed those on the declared inputs. Above it, numbers of all bits are taken
-/// for magnitudes, and what overflows where is a matter of the reference's types.
+/// Times by which results may exceed those on the declared inputs. Above it, they may overflow where the
+/// reference does not.
 const GROWTH_MAX: f64 = 128.0;
 
 impl Gate<'_> {
@@ -24,23 +23,18 @@ impl Gate<'_> {
         let Some(reference) = self.reference_budget(first_data) else {
             return Ok(());
         };
-        for case in [Case::AllBits, Case::Signed] {
-            let data = Data {
-                case: Some(case),
-                ..first_data
-            };
-            // A loop may run to a number of the input.
-            self.block_budget = Some(reference);
-            let judged = match self.is_comparable(first_data, data, first) {
-                true => Some(self.on_numbers(data, first, reference)),
-                false => None,
-            };
-            self.block_budget = None;
-            if let Some(judged) = judged {
-                return named(judged, data).map_err(with_help);
-            }
-        }
-        Ok(())
+        let data = Data {
+            case: Some(Case::WholeRange),
+            ..first_data
+        };
+        // A loop may run to a number of the input.
+        self.block_budget = Some(reference);
+        let judged = match self.is_comparable(first_data, data, first) {
+            true => self.on_numbers(data, first, reference),
+            false => Ok(()),
+        };
+        self.block_budget = None;
+        named(judged, data).map_err(with_help)
     }
 
     fn on_numbers(&mut self, data: Data, first: &Pass, reference: u64) -> Result<(), Stop> {

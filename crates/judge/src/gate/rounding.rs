@@ -240,7 +240,7 @@ impl Gate<'_> {
             Arithmetic::Rounded(rounding) => self.session.set_rounding(Some(rounding)),
             Arithmetic::WithShadowValues => self.session.set_shadow_values(true),
         };
-        let ran = self.run_naive(data, kernel, missing.clone(), None);
+        let ran = self.run_naive(data, kernel, missing.clone(), self.block_budget);
         // Also after a failure: a candidate must never run with random rounding.
         self.session.set_rounding(None);
         self.session.set_shadow_values(false);

@@ -90,17 +90,18 @@ struct Places {
 }
 
 impl Places {
-    /// Takes an idle worker whose earlier options do not change the code of a request with these, one
-    /// that had the same if there is one. Another one ends where none is suitable, since its place is
-    /// taken.
-    fn take(&mut self, lasting: &[String]) -> Option<Worker> {
-        let with = |wanted: &[String]| self.idle.iter().position(|it| it.lasting == wanted);
-        let suitable = with(lasting).or_else(|| with(&[]));
-        let worker = suitable.map(|at| self.idle.swap_remove(at));
-        if worker.is_none() {
-            self.idle.pop();
+    /// Takes an idle worker whose earlier options do not change the code of a request with these: the last
+    /// one that had the same. Where there is none and no place is free, a plain one, or another one ends,
+    /// which is returned as well.
+    fn take(&mut self, lasting: &[String]) -> (Option<Worker>, Option<Worker>) {
+        let with = |wanted: &[String]| self.idle.iter().rposition(|it| it.lasting == wanted);
+        let is_full = self.idle.len() > self.free;
+        let suitable = with(lasting).or_else(|| with(&[]).filter(|_| is_full));
+        match suitable {
+            Some(at) => (Some(self.idle.remove(at)), None),
+            None if is_full => (None, Some(self.idle.remove(0))),
+            None => (None, None),
         }
-        worker
     }
 }
 
@@ -134,8 +135,9 @@ impl Pool {
             .unwrap_or_else(PoisonError::into_inner);
         // Taken before the worker is started, so that no more than the limit ever run.
         places.free -= 1;
-        let mut slot = places.take(&lasting);
+        let (mut slot, ended) = places.take(&lasting);
         drop(places);
+        drop(ended);
         let reply = self.serve(&mut slot, &request, &lasting);
         let mut places = lock(&self.places);
         places.free += 1;

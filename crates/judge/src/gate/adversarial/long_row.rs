@@ -30,9 +30,13 @@ fn long_row(plan: &Plan, seed: u64) -> Option<LongRow> {
         .find(|(r, e, _)| (*r, *e) == (rows, entries))?;
     // Of two graphs it would have to fit both.
     let one = graphs.clone().all(|(r, e, _)| (r, e) == (rows, entries));
-    let further = (entries / 2).min(columns.saturating_sub(entries / rows.max(1) * 2));
+    // A row has less than twice the average, and three times with the entries of an empty one: no row gets more
+    // entries than there are columns, which it would repeat.
+    let average = entries.div_ceil(rows.max(1));
+    let further = (entries / 2).min(columns.saturating_sub(average * 3));
     (one && rows > 1 && further > 0).then(|| LongRow {
         row: seed % rows,
         entries: further,
+        has_empty: average * 3 <= columns,
     })
 }

@@ -4,7 +4,7 @@
 //! of small weight is below every tolerance, a tile that reads its neighbour multiplies it by zero.
 //! Each case exposes one kind of mistake. A user's operation gets its declared fill with several
 //! seeds instead, because its hard inputs are unknown, one run with zeros, one with a long row and empty rows of a graph,
-//! and one with whole numbers of all bits.
+//! and one with short whole numbers of the whole range.
 
 mod attention;
 mod long_row;
@@ -87,10 +87,8 @@ pub enum Case {
     Zeros,
     /// A row of a sparse matrix or graph that has half of all entries, beside a reference kernel.
     LongRow,
-    /// Whole numbers of all bits where no fill limits them, beside a reference kernel.
-    AllBits,
-    /// Small whole numbers of either sign, likewise.
-    Signed,
+    /// Whole numbers of 8 and 16 bits over their range where no fill limits them, beside a reference kernel.
+    WholeRange,
 }
 
 impl Case {
@@ -112,8 +110,7 @@ impl Case {
             Self::Contained => "NaN elsewhere",
             Self::Zeros => "zeros",
             Self::LongRow => "one long row, others empty",
-            Self::AllBits => "whole numbers of all bits",
-            Self::Signed => "whole numbers of either sign",
+            Self::WholeRange => "short whole numbers of the whole range",
         }
     }
 
@@ -210,7 +207,7 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
     match case {
         Case::Zeros => return zeros::make(plan, data.seed),
         Case::LongRow => return long_row::make(plan, data.seed),
-        Case::AllBits | Case::Signed => return numbers::make(plan, data.seed, case),
+        Case::WholeRange => return numbers::make(plan, data.seed),
         _ => {}
     }
     let form = Form::new(plan, data.seed)?;

@@ -1,45 +1,51 @@
-//! Whole numbers of all bits, or of either sign, where the space file does not limit them.
+//! Whole numbers of 8 and 16 bits over their range, where the space file does not limit them.
+//!
+//! Numbers of 32 and 64 bits stay small: of larger ones references overflow, angles lose their meaning, and
+//! most such inputs are counts, lengths and indices.
 
-use super::{Case, CaseInputs, beside_reference};
-use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use super::{CaseInputs, beside_reference};
+use rand::{RngExt as _, SeedableRng as _};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::plan::{Plan, PlanArgument};
 
-/// Largest magnitude of a small number, that of the default fill.
-const SMALL: i64 = 100;
-
 /// Builds the inputs; `None` where no input can have such numbers. All candidates share them.
-pub(super) fn make(plan: &Plan, seed: u64, case: Case) -> Option<CaseInputs> {
-    let takes = |argument: &PlanArgument| is_open(argument, case);
-    if !plan.arguments.iter().any(takes) {
+pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
+    if plan
+        .arguments
+        .iter()
+        .all(|argument| range(argument).is_none())
+    {
         return None;
     }
     beside_reference(plan, seed, |index, argument| {
-        takes(argument).then(|| numbers(argument, case, seed ^ index.rotate_right(16)))
+        let range = range(argument)?;
+        Some(numbers(argument, &range, seed ^ index.rotate_right(16)))
     })
 }
 
-/// Reports whether an input is of whole numbers that no fill limits.
-fn is_open(argument: &PlanArgument, case: Case) -> bool {
-    use Element::{I8, I16, I32, I64};
-    let is_signed = matches!(argument.element, I8 | I16 | I32 | I64);
-    argument.any_value && argument.layout.is_none() && (case == Case::AllBits || is_signed)
+/// Returns the numbers that an input may have; `None` where they are limited or long. The sum of a hundred products of
+/// two numbers fits into 32 bits.
+fn range(argument: &PlanArgument) -> Option<RangeInclusive<i32>> {
+    if !argument.any_value || argument.layout.is_some() {
+        return None;
+    }
+    match argument.element {
+        Element::I8 => Some(-128..=127),
+        Element::U8 => Some(0..=255),
+        Element::I16 => Some(-4096..=4095),
+        Element::U16 => Some(0..=4095),
+        _ => None,
+    }
 }
 
-/// Draws small numbers of either sign or, of all bits, half of them, so that comparisons and branches on small numbers
-/// are taken as well.
-fn numbers(argument: &PlanArgument, case: Case, seed: u64) -> Arc<[u8]> {
+fn numbers(argument: &PlanArgument, range: &RangeInclusive<i32>, seed: u64) -> Arc<[u8]> {
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
-    let size = argument.element.size();
-    let mut bytes = vec![0; usize::try_from(argument.bytes()).unwrap_or_default()];
-    for element in bytes.chunks_exact_mut(size) {
-        let is_small = case == Case::Signed || rng.random();
-        let value = match is_small {
-            true => rng.random_range(-SMALL..=SMALL) as u64,
-            false => rng.next_u64(),
-        };
-        element.copy_from_slice(&value.to_le_bytes()[..size]);
+    let mut bytes = Vec::new();
+    for _ in 0..argument.count() {
+        let number = rng.random_range(range.clone());
+        argument.element.encode(f64::from(number), &mut bytes);
     }
     bytes.into()
 }
