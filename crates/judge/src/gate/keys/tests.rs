@@ -68,6 +68,7 @@ fn everything_that_decides_what_is_right_makes_an_expectation_of_its_own() {
         plan(),
         changed(|plan| plan.arguments[0].element = Element::Bf16),
         changed(|plan| plan.arguments[0].shape = vec![4, 4]),
+        changed(|plan| plan.arguments[0].any_value = true),
         changed(|plan| plan.arguments[0].fill = Fill::Arange),
         changed(|plan| plan.arguments[0].fill = Fill::Constant(1.0)),
         changed(|plan| plan.arguments[0].name = "z".to_owned()),
