@@ -411,12 +411,11 @@ fn candidates_with_precompiled_libraries_are_those_without() {
 fn folders_of_workers_that_were_killed_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let preludes = folder.path().join("preludes");
-    let [old, new] = ["worker-old", "worker-new"].map(|name| preludes.join(name));
+    // No process has a number above 2²².
+    let own = format!("worker-{}-x", std::process::id());
+    let [old, new] = ["worker-99999999-x", &own].map(|name| preludes.join(name));
     std::fs::create_dir_all(old.join("more")).unwrap();
     std::fs::create_dir_all(&new).unwrap();
-    let two_days_ago = std::time::SystemTime::now() - Duration::from_hours(48);
-    let opened = std::fs::File::open(&old).unwrap();
-    opened.set_modified(two_days_ago).unwrap();
     let compiler = compiler(Some(folder.path()));
     image(compiler.compile(&source(SCALE, 3)).unwrap());
     assert!(!old.exists() && new.exists());

@@ -10,7 +10,7 @@ use super::worker::{WORKER_COMMAND, WorkerConfig};
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -20,8 +20,6 @@ use tuner_core::private::create_folder;
 use tuner_core::record::Verdict;
 use tuner_process::{ATTEMPTS, Failure, Limits, Process, Program, pause, start_error, to_json};
 
-/// Time after which a worker's folder that did not change is one of a killed program.
-const ABANDONED_AFTER: Duration = Duration::from_hours(24);
 /// Compiles after which a worker is replaced, so that leaks in the compiler stay small.
 const COMPILES_PER_WORKER: u32 = 500;
 /// Address space beyond the limit on resident memory: the libraries' mappings and the arenas that
@@ -53,20 +51,21 @@ pub(super) struct PrecompiledPlace {
 }
 
 impl PrecompiledPlace {
-    /// Creates the folder of one worker, which ends with it, and removes old ones of programs that
-    /// were killed. Others could place files where they can write, so nobody else can.
+    /// Creates the folder of one worker, which ends with the pool, and removes those of programs that
+    /// ended without doing so. Others could place files where they can write, so nobody else can.
     fn folder(&self) -> io::Result<TempDir> {
         let all = create_folder(&self.cache, &["preludes"])?;
         for entry in std::fs::read_dir(&all)?.flatten() {
-            let changed = entry.metadata().and_then(|facts| facts.modified());
-            let age = changed.ok().and_then(|changed| changed.elapsed().ok());
-            if age.is_some_and(|age| age > ABANDONED_AFTER) {
+            let name = entry.file_name();
+            let program = name.to_str().and_then(|name| name.split('-').nth(1));
+            let program = program.and_then(|text| text.parse::<u32>().ok());
+            if program.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists()) {
                 let _ = std::fs::remove_dir_all(entry.path());
             }
         }
         let private = Permissions::from_mode(0o700);
         tempfile::Builder::new()
-            .prefix("worker-")
+            .prefix(&format!("worker-{}-", std::process::id()))
             .permissions(private)
             .tempdir_in(all)
     }

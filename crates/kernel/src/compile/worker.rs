@@ -165,7 +165,6 @@ pub fn serve() -> io::Result<()> {
         explicit: Some(hello.library),
         ..Surroundings::default()
     });
-    let folder = hello.precompiled.as_ref().map(|it| it.folder.clone());
     let mut precompiled = hello.precompiled.map(Precompiled::new);
     while let Some(request) = parent.request() {
         let result = match &nvrtc {
@@ -179,10 +178,6 @@ pub fn serve() -> io::Result<()> {
         parent
             .replies()
             .send(&[&head, &result.ptx, &result.cubin])?;
-    }
-    // The parent may have ended without doing so.
-    if let Some(folder) = folder {
-        let _ = std::fs::remove_dir_all(folder);
     }
     Ok(())
 }
