@@ -123,7 +123,7 @@ impl Plan {
             });
             return placeholder(name);
         }
-        self.number_argument(known, name, (text, number), host)
+        self.number_argument(known, name, text.as_deref(), number, host)
     }
 
     /// Returns a number as an argument: its value, or a parameter where it looks like a tile size.
@@ -131,7 +131,8 @@ impl Plan {
         &mut self,
         known: &KernelContext<'u>,
         name: &str,
-        (text, number): (Option<String>, Option<i64>),
+        text: Option<&str>,
+        number: Option<i64>,
         host: &mut Host<'u>,
     ) -> String {
         let scope = known.scope();
@@ -143,7 +144,7 @@ impl Plan {
             ));
             guess
         });
-        let spelled = text.as_ref().filter(|text| {
+        let spelled = text.filter(|text| {
             text.chars().all(|c| c.is_alphanumeric() || c == '_')
                 && !text.starts_with(|c: char| c.is_ascii_digit())
         });
