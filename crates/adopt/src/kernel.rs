@@ -412,7 +412,7 @@ impl<'u> Access<'u> {
 
     /// Records pointers that an object is made of, `view y{p, n}`: its functions may read and write there.
     fn kept(&mut self, list: Node<'u>) {
-        let made = Listed::of(self.unit, self.source, list);
+        let made = Listed::initialised_by(self.unit, self.source, list);
         if made == Listed::Alias {
             return;
         }

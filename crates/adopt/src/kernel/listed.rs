@@ -1,4 +1,4 @@
-//! What code may do with the pointers of a braced list.
+//! Use of the pointers of a braced list.
 
 use super::pointer;
 use crate::tree::{self, Node, Source, words};
@@ -18,7 +18,7 @@ pub(super) enum Listed {
 }
 
 impl Listed {
-    pub(super) fn of(unit: &Unit, source: &Source, list: Node<'_>) -> Self {
+    pub(super) fn initialised_by(unit: &Unit, source: &Source, list: Node<'_>) -> Self {
         let of_type = |ty: Node<'_>| {
             let fields = fields(unit, source.node_text(ty));
             fields.map_or(Self::Unknown, Self::Fields)

@@ -118,6 +118,9 @@ impl Compiler {
                     deadline: settings.deadline,
                     memory_bytes: settings.memory_bytes,
                     precompiled: settings.cache.as_ref().and_then(|cache| {
+                        if !nvrtc.precompiles() {
+                            return None;
+                        }
                         Some(PrecompiledPlace {
                             cache: std::path::absolute(cache).ok()?,
                             bytes_max: PRECOMPILED_BYTES_MAX / settings.jobs.max(1) as u64,
@@ -232,8 +235,7 @@ impl Compiler {
         if let Some(result) = self.cache.as_ref().and_then(|cache| cache.load(&key)) {
             return Ok(Ok(result));
         }
-        // Without a cache there is no place for precompiled headers.
-        if self.pool.is_some() && self.cache.is_some() && self.nvrtc.precompiles() {
+        if self.pool.as_ref().is_some_and(Pool::precompiles) {
             request.prelude = self.preludes.of(source, &request, &self.nvrtc.folders());
         }
         let mut reply = self.run(&request)?;

@@ -7,7 +7,7 @@ const STANDARD: [&str; 2] = ["--std", "-std"];
 const TARGET: [&str; 2] = ["--gpu-architecture", "-arch"];
 
 /// Options, without dashes, that concern only the compile to which they are given. Found by a compile
-/// before and after one with the option in one process (NVRTC 12.4, 12.8 and 13.0).
+/// before and after one with the option in one process (NVRTC 12.8).
 const OF_ONE_COMPILE: [&str; 28] = [
     "gpu-architecture",
     "arch",

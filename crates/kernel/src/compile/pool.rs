@@ -124,6 +124,11 @@ impl Pool {
         }
     }
 
+    /// Reports whether the workers may precompile headers.
+    pub(super) fn precompiles(&self) -> bool {
+        self.settings.precompiled.is_some()
+    }
+
     /// Compiles one request; blocks until a worker has answered or was abandoned.
     pub(super) fn compile(&self, request: &Request) -> PoolReply {
         let lasting = options::lasting(&request.options);
