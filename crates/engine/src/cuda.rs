@@ -51,7 +51,7 @@ pub(crate) struct CudaEvaluator {
     devices: usize,
     known: JudgementCache,
     usage: Mutex<Usage>,
-    /// Tasks with candidates that have no deferred checks left, and whether they are right.
+    /// Candidates whose deferred checks have run, by task, and whether they are right.
     proven: Mutex<HashMap<(usize, ContentHash), bool>>,
     /// Measure the energy of candidates.
     energy: AtomicBool,
@@ -152,7 +152,7 @@ impl CudaEvaluator {
                 }
             }
         };
-        // A lock held during the work would let only one GPU work at a time.
+        // A lock held during the work would serialize the GPUs.
         drop(idle);
         let result = work(&mut bench);
         lock(&self.idle).push(bench);
@@ -320,7 +320,7 @@ impl Evaluator for CudaEvaluator {
             usage.ended = Some(Instant::now());
             judged.map_err(|error| kernel.blame(error.into()))
         })?;
-        // A lost worker decides nothing, and a later attempt may.
+        // A lost worker is not a verdict: a later attempt may succeed.
         if judged.verdict() != Verdict::NotJudged {
             lock(&self.proven).insert(key, judged.found.judgement.is_ok());
         }

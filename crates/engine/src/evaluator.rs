@@ -40,7 +40,7 @@ pub trait Evaluator: Send + Sync + 'static {
         Clock::for_device(self.facts().kind)
     }
 
-    /// Reports whether evaluating is nearly free, so that handing it to threads would cost more.
+    /// Reports whether evaluating is nearly free, so that a thread hand-off would cost more.
     fn instant(&self) -> bool {
         false
     }
@@ -51,8 +51,8 @@ pub trait Evaluator: Send + Sync + 'static {
         false
     }
 
-    /// Reports whether a prepared candidate may be judged before its turn in the search, because
-    /// the order of launches changes nothing.
+    /// Reports whether a prepared candidate may be judged before its turn in the search, because the order
+    /// of launches does not affect results.
     fn judges_early(&self) -> bool {
         false
     }
@@ -73,8 +73,8 @@ pub trait Evaluator: Send + Sync + 'static {
         false
     }
 
-    /// Updates a result before it is reported to the search and stored. Called in the order of
-    /// reports, whatever the order in which the candidates were judged.
+    /// Updates a result before it is reported to the search and stored. Called in the order of reports,
+    /// independent of the order of judging.
     fn told(&self, _judged: &mut Judged) {}
 
     /// Notifies that the result of a configuration is stored: its transaction is committed.
@@ -99,8 +99,8 @@ pub trait Evaluator: Send + Sync + 'static {
     /// The tuner cannot continue.
     fn evaluate(&self, task: usize, config: &Config, work: Self::Work) -> Result<Judged, BoxError>;
 
-    /// Runs the deferred checks of a candidate that may win ([`Judged::put_off`]). Called
-    /// concurrently with [`Evaluator::evaluate`], for one candidate at a time.
+    /// Runs the deferred checks of a candidate that may win ([`Judged::put_off`]). Called concurrently with
+    /// [`Evaluator::evaluate`], for one candidate at a time.
     ///
     /// # Errors
     /// The tuner cannot continue.
@@ -197,7 +197,7 @@ pub struct Judged {
     pub whole_tried: bool,
 }
 
-/// Begin of the detail of a candidate that passed without a proof.
+/// Start of the detail of a candidate that passed without a proof.
 pub(super) const NOT_PROVEN: &str = "not proven: ";
 /// Reason of a missing proof that a later run may make.
 pub(super) const OUT_OF_BUDGET: &str =
@@ -225,7 +225,7 @@ impl Judged {
     pub fn proven(mut self, found: Judgement) -> Self {
         self.put_off = false;
         match found.verdict {
-            // Nothing could be compared on these; the timed problem was.
+            // Nothing could be compared on the deferred problems; the timed problem was compared.
             Verdict::Unchecked => {}
             Verdict::Ok => {
                 let own = &mut self.found.judgement.max_error;
@@ -242,7 +242,7 @@ impl Judged {
     /// Reports whether it has a time but was not yet run whole on the timed problem.
     pub(super) fn lacks_proof(&self) -> bool {
         let compared = self.found.judgement.compared;
-        // Recorded times have no comparison and nothing to prove.
+        // Recorded times were never compared, so there is nothing to prove.
         let partly = compared.is_some_and(|compared| compared != Compared::Whole);
         self.time().is_some() && partly && !self.whole_tried
     }
@@ -334,7 +334,7 @@ impl ProofOutcome {
     /// count against the candidate, which had passed.
     #[must_use]
     pub fn from_judgement(proof: &Judgement) -> Self {
-        // A launch that hangs is a hazard; without one the host's limits ended the run.
+        // A launch that hangs is a hazard; without a hazard the host's limits ended the run.
         let decides = match proof.verdict.facts().proof {
             ProofEffect::Decides => true,
             ProofEffect::DecidesWithHazard => !proof.hazards.is_empty(),

@@ -101,7 +101,7 @@ pub struct TrialEvent {
     pub evals: u64,
     /// The device's virtual clock after it, seconds; 0 on the wall clock.
     pub clock_s: f64,
-    /// It had been stored before this process began.
+    /// It was stored before this process started.
     pub resumed: bool,
     /// Its time is that of a candidate with the same code and launches.
     #[serde(skip)]

@@ -13,7 +13,7 @@ use tuner_kernel::compile::Compiler;
 use tuner_search::{Experience, Observation, Survey};
 use tuner_space::{Config, Space};
 
-/// Minimum predictions that are informative about a space.
+/// Minimum number of predictions that are informative about a space.
 const MIN_PREDICTIONS: usize = 12;
 
 /// Configurations to predict for the tasks of a run, in their order.
@@ -54,8 +54,7 @@ impl ForecastRequest {
         start: &[Config],
     ) -> Result<Option<Experience>, BoxError> {
         let one = |config: &Config, (): &mut ()| -> Result<Observation, BoxError> {
-            // Checked for each configuration as well, since a round may outlast the time that is
-            // left.
+            // Checked for each configuration as well: a round may outlast the remaining time.
             if (self.stopped)() {
                 return Ok(Observation::Unknown);
             }
@@ -80,8 +79,7 @@ impl ForecastRequest {
                 let time = match predicted {
                     Observation::Time { time, .. } => Some(time),
                     Observation::Failed(_) => None,
-                    // A missing prediction says nothing; a row without a time would count as a
-                    // failure.
+                    // A missing prediction is not a result; a row without a time would count as a failure.
                     Observation::Unknown => continue,
                 };
                 rows.push((space.values(config), time));

@@ -1,4 +1,4 @@
-//! Grid of shapes: problems that an expression such as `S=128..16384:x2,D=64,128,T=S` names.
+//! Grid of shapes: the problems of an expression such as `S=128..16384:x2,D=64,128,T=S`.
 
 use std::str::FromStr;
 use tuner_core::record::ConfigValues;
@@ -17,7 +17,7 @@ pub struct Grid {
     axes: Vec<(String, Vec<i64>)>,
     /// Sizes that equal another one.
     equal: Vec<(String, String)>,
-    /// Problem of the file whose values the other sizes take; the first by default.
+    /// Problem of the file that supplies the other sizes; the first by default.
     base: Option<String>,
 }
 
@@ -30,7 +30,7 @@ pub struct GridProblem {
     pub place: Vec<usize>,
 }
 
-/// Problems of a run in the place of those of the file.
+/// Problems of a run that replace those of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shapes {
     /// A grid.
@@ -119,7 +119,7 @@ impl FromStr for Grid {
 }
 
 impl Grid {
-    /// Sets the problem of the file whose values the other sizes take.
+    /// Sets the problem of the file that supplies the other sizes.
     #[must_use]
     pub fn with_base(mut self, base: Option<String>) -> Self {
         self.base = base;
@@ -172,7 +172,7 @@ impl Grid {
     /// problem.
     ///
     /// # Errors
-    /// A name that is no size of the kernel, an unknown base problem, and sizes of zero.
+    /// A name that is not a size of the kernel, an unknown base problem, and sizes of zero.
     pub fn problems(&self, spec: &KernelSpec) -> Result<Vec<GridProblem>, String> {
         let base = match &self.base {
             Some(name) => spec.problem(name).ok_or_else(|| {
@@ -192,7 +192,7 @@ impl Grid {
             size_of(base, name)?;
         }
         for (name, values) in &self.axes {
-            // Zero is a value of flags alone.
+            // Zero is a value of flags only.
             let flag = matches!(size_of(base, name)?, Value::Int(0 | 1) | Value::Bool(_));
             if !flag && values.contains(&0) {
                 return Err(format!("{name}=0: a size of at least 1 is needed"));
@@ -230,7 +230,7 @@ impl Grid {
         let sizes: ConfigValues = sizes
             .map(|(name, known)| (name.clone(), value(name, known)))
             .collect();
-        // Results of a problem of the file count for the same sizes.
+        // Results of a problem of the file also count for equal sizes in a grid.
         let declared = spec.problems.iter().find(|known| known.sizes == sizes);
         let problem = declared.cloned().unwrap_or_else(|| Problem {
             name: sizes

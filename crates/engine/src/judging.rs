@@ -67,7 +67,7 @@ pub struct KernelTask {
 /// Checks that are deferred until a candidate may win: most never do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeferredChecks {
-    /// Nothing.
+    /// No check is deferred.
     Nothing,
     /// Check problems for which the kernel is a separate program that needs another compile.
     OtherPrograms,
@@ -79,7 +79,7 @@ pub(crate) enum DeferredChecks {
 }
 
 impl DeferredChecks {
-    /// Reports whether only a single run of a problem is made.
+    /// Reports whether each problem is run only once.
     fn to_single_runs(self) -> bool {
         matches!(self, Self::AllButSmallest | Self::AllButOneRun)
     }
@@ -245,7 +245,7 @@ impl KernelTask {
     ) -> Option<&str> {
         let mut checks: Vec<&PlanBuilder> = self.admitting(config).collect();
         checks.sort_by(|a, b| a.size_product().total_cmp(&b.size_product()));
-        // The identity of a program costs a hash of its source: mostly the first one is asked.
+        // The identity of a program costs a hash of its source; usually only the first is computed.
         let smallest = checks.into_iter().find(is_own);
         smallest.map(PlanBuilder::problem)
     }
@@ -313,8 +313,7 @@ type Build = fn(
     &Config,
 ) -> Result<Result<BuiltCandidate, FailedBuild>, CompileError>;
 
-/// Builds a configuration for check problems. The inner error is the reason why one cannot be
-/// built.
+/// Builds a configuration for check problems. The inner error is the reason of a failed build.
 fn check_plans(
     checks: &[&PlanBuilder],
     build: Build,
@@ -369,7 +368,7 @@ pub struct Work {
     pub candidate: ContentHash,
     /// Result of the compiler.
     pub compilation: Compilation,
-    /// From another machine only its plans are taken.
+    /// Only the plans are taken from another machine.
     #[serde(deserialize_with = "received::plans_only")]
     pub(super) job: Job,
     /// Everything that decides its judgement and its time: machine code, launches and shapes.
@@ -398,7 +397,7 @@ impl Work {
         Judged {
             candidate: self.candidate,
             charged_us: time.map_or(0, |time: Micros| time.get().ceil() as u64),
-            // A refuted candidate cannot win, so its deferred checks are never made.
+            // A refuted candidate cannot win, so its deferred checks are never run.
             put_off: self.put_off && found.judgement.is_ok(),
             whole_tried: false,
             found,
@@ -433,10 +432,10 @@ impl Work {
     }
 }
 
-/// Returns the identity of everything that decides a judgement: equal executed code with equal
-/// launches on equal data, compared with the same reference, is one candidate, whatever its
-/// parameters are called. Executed code is the machine code and, where the device executes PTX, the
-/// PTX without line information: the assembler removes loops and accesses that the PTX still has.
+/// Returns the identity of everything that decides a judgement. Equal executed code with equal launches on
+/// equal data, compared with the same reference, is one candidate, independent of its parameter names.
+/// Executed code is the SASS. Where the device executes PTX, it includes the PTX without line information:
+/// the assembler removes loops and accesses that the PTX still has.
 fn same(parts: &[&BuiltCandidate], executes_ptx: bool) -> ContentHash {
     let mut hashes: Vec<ContentHash> = Vec::new();
     for built in parts {

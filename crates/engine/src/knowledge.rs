@@ -1,7 +1,8 @@
 //! Prior knowledge of a search: results of the same kernel from elsewhere.
 //!
 //! A run loads results of other devices, problems and versions of a kernel from its database, and of
-//! kernels with the same parameters and sizes, and reads the given files. The sources are stored with the run, so that a resumed one uses the same.
+//! kernels with the same parameters and sizes, and reads the given files. The sources are stored with the
+//! run, so that a resumed run uses the same ones.
 
 use super::job::error::{JobError, usage};
 use super::{Event, Task};
@@ -213,7 +214,7 @@ pub(crate) async fn load(
                     path.display()
                 )));
             }
-            // The recording that is replayed would tell the search its own results.
+            // The recording that is replayed would reveal its own results to the search.
             let own = start.device.recording.as_ref();
             if own.is_none_or(|own| own.hash != file.content) {
                 experiences.extend(file.experiences);

@@ -192,8 +192,7 @@ impl<E: Evaluator> Lanes<E> {
         self.device.answer(name, self.sender.clone(), evaluated)
     }
 
-    /// Starts a thread for deferred checks of candidates that may win; the device continues with
-    /// the others.
+    /// Starts a thread for deferred checks of candidates that may win; the device continues with others.
     fn start_proving(&self, number: usize) -> std::io::Result<()> {
         let evaluator = Arc::clone(&self.evaluator);
         let proved = move |proof: Proof| {
@@ -235,8 +234,8 @@ impl<E: Evaluator> Drop for Lanes<E> {
     }
 }
 
-/// Starts threads until there are `wanted`, and returns how many there are then. The first must
-/// start; without the others it does their work.
+/// Starts threads until there are `wanted`, and returns the number that run. The first must start and can
+/// do the work of all others.
 fn grown(
     from: usize,
     wanted: usize,
@@ -252,7 +251,7 @@ fn grown(
     Ok(from.max(wanted))
 }
 
-/// Converts a panic in a lane to an error that ends the run after everything finished is stored.
+/// Converts a panic in a lane to an error that ends the run after all finished results are stored.
 /// Otherwise the run would wait forever for the lost candidate.
 fn guard<T>(step: impl FnOnce() -> Result<T, BoxError>) -> Result<T, EngineError> {
     match catch_unwind(AssertUnwindSafe(step)) {

@@ -1,6 +1,6 @@
 //! Pipeline: request → prepare ahead → evaluate → store → report, until a limit is reached.
 //!
-//! Only this crate knows the order of the steps. It is generic over an [`Evaluator`], which is a
+//! Only this crate defines the order of the steps. It is generic over an [`Evaluator`], which is a
 //! device with everything that leads to a judged candidate on it; the store and the search are the
 //! same for all of them.
 //!

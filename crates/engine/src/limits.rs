@@ -7,7 +7,7 @@ use std::time::Duration;
 /// a run is resumed).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
-    /// Unique valid configurations judged, whatever the verdict.
+    /// Unique valid configurations judged, with any verdict.
     pub evals: Option<u64>,
     /// Time on the device's clock: wall time, or recorded time on replay.
     pub budget: Option<Duration>,
@@ -38,7 +38,7 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
 #[error("`{0}` is no budget; type a time such as 90s, 10m, 2h or 1h30m")]
 pub struct BudgetError(pub String);
 
-/// Parses `90s`, `10m`, `2h`, `1h30m`, `1d`, `500ms`: whole or decimal numbers, each with its unit.
+/// Parses `90s`, `10m`, `2h`, `1h30m`, `1d`, `500ms`: whole or decimal numbers with units.
 ///
 /// # Errors
 /// [`BudgetError`] for anything else, and for an empty text and zero.

@@ -17,7 +17,7 @@ pub struct NightTask {
     pub trials: u64,
     /// Recorded time spent, seconds.
     pub spent_s: f64,
-    /// Fastest recorded time, microseconds; `None` if nothing passed.
+    /// Fastest recorded time, microseconds; `None` if no candidate passed.
     pub best_us: Option<f64>,
 }
 

@@ -40,8 +40,8 @@ fn find<'a>(
             }
             Err(unbuilt) => unbuilt.judgement.verdict,
         };
-        // Wrong on odd sizes: the aligned problem that follows decides. If it is wrong there too,
-        // that shows the fault in the others.
+        // Wrong on odd sizes: the aligned problem that follows decides. If that is wrong too, the fault is
+        // not in the odd sizes.
         let decided = match verdict {
             Verdict::Ok => true,
             // No result: the next candidate is tried.
@@ -107,7 +107,7 @@ pub(super) fn judge(
     Ok(alone)
 }
 
-/// Reports whether a check problem belongs to a space without a reference.
+/// Reports whether a check problem is of a space without a reference.
 fn hazards_only(builder: &PlanBuilder) -> bool {
     let spec = &builder.source().spec;
     let is_it = |problem: &tuner_space::Problem| problem.name == builder.problem();
@@ -144,7 +144,7 @@ fn on_scaled(
     config: &Config,
 ) -> Result<TimedJudgement, BoxError> {
     let default = builder.source().spec.default_config();
-    // The default chooses the problem: a wrong candidate would get one that hides its fault.
+    // Chosen with the default: a wrong candidate would get a problem that hides its fault.
     let probe = if builder.admits(&default) {
         &default
     } else {

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use tuner_core::activity;
 
 /// Applies `work` to every item on up to `threads` threads, each with a separate state. Results are
-/// in the order of the items, whatever the order of completion.
+/// in the order of the items, not of completion.
 ///
 /// # Errors
 /// The first error by that order.
@@ -70,7 +70,7 @@ where
             // Without threads from the system, this one does all the work.
             all(send.clone());
         }
-        // The loop below ends when the last sender is gone.
+        // The loop below ends when the last sender is dropped.
         drop(send);
         let mut waiting = BTreeMap::new();
         let mut due = 0;
@@ -80,7 +80,7 @@ where
                 match result {
                     Ok(result) => tell(due, result),
                     Err(error) => {
-                        // No thread takes another item; the scope waits for those in work.
+                        // Stops further items; the scope waits for those in progress.
                         next.store(items.len(), Ordering::Relaxed);
                         return Err(error);
                     }

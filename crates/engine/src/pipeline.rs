@@ -165,10 +165,10 @@ fn schedule<E: Evaluator>(
     schedule.objectives = plan.objectives;
     schedule.early = evaluator.judges_early();
     schedule.proves = evaluator.proof_limit().is_some();
-    // Without a budget every proof is made, so that none needs to wait.
+    // Without a budget every proof is made at once.
     schedule.postpones_proofs = schedule.proves && plan.share().is_some();
     schedule.charges = evaluator.clock() == Clock::Charged;
-    // Where the number of trials limits a run of fixed order, the time of steps must change nothing.
+    // If trials limit a run of fixed order, the duration of steps must not affect it.
     schedule.cost_unit = match (order, plan.limits.evals) {
         (Order::Fixed, Some(_)) if !schedule.charges => CostUnit::Trials,
         _ => CostUnit::Seconds,
@@ -242,7 +242,7 @@ impl<E: Evaluator> Driver<'_, E> {
         }
     }
 
-    /// Runs until nothing is left to do, and returns the reason.
+    /// Runs until no work is left, and returns the reason.
     async fn drive(&mut self) -> Result<StopReason, EngineError> {
         let mut stop = None;
         loop {
@@ -320,7 +320,8 @@ impl<E: Evaluator> Driver<'_, E> {
             let known = self
                 .known
                 .get(flight.task)
-                // An identity costs a hash of the rendered source, so only where it may be known.
+                // An identity costs a hash of the rendered source, so it is computed only if results are
+                // known.
                 .filter(|known| !known.is_empty());
             let known = known.and_then(|known| {
                 known.get(&self.evaluator.identity(flight.task, &flight.config)?)
@@ -374,7 +375,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 let task = &self.tasks[job.task];
                 let trial = self.schedule.announcement(job.ticket, candidate);
                 if let Some(trial) = trial {
-                    // Committed before the launch, which may take the machine down.
+                    // Committed before the launch, which may crash the machine.
                     self.store
                         .announce(&self.run, &task.key, trial)
                         .await?
@@ -386,7 +387,7 @@ impl<E: Evaluator> Driver<'_, E> {
         Ok(())
     }
 
-    /// Waits for the first of: a lane, a commit, the end of the time, Ctrl-C.
+    /// Waits for the first of: a report of a lane, a commit, the deadline, Ctrl-C.
     async fn wait(&mut self, stopping: bool) -> Result<(), EngineError> {
         let deadline = match stopping {
             true => self.deadline.map(|deadline| deadline + OVERTIME),
@@ -418,7 +419,7 @@ impl<E: Evaluator> Driver<'_, E> {
             step,
         } = message;
         if let Some(flight) = self.schedule.flight(ticket) {
-            // Few candidates are run whole: the cost of that says nothing about the next trial.
+            // Only a few candidates are run whole, so that cost does not predict the next trial's.
             if !matches!(flight.state, State::ProvingWhole(_)) {
                 flight.spent = Some(flight.spent.unwrap_or(0.0) + spent.as_secs_f64());
             }
@@ -470,7 +471,7 @@ impl<E: Evaluator> Driver<'_, E> {
 async fn lost(loss: &mut watch::Receiver<Option<StoreError>>) -> StoreError {
     let found = match loss.wait_for(Option::is_some).await {
         Ok(error) => error.clone(),
-        // The store is closed, or only read.
+        // The store is closed, or read-only.
         Err(_) => None,
     };
     match found {

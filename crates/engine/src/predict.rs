@@ -105,7 +105,7 @@ impl VirtualGpu {
             }
         };
         let limits = limits::by_name(name).context("the selector knows its devices")?;
-        // Nothing is timed here, so every core may work.
+        // Nothing is timed here, so all cores may compile.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = jobs.map_or(cores, usize::from);
         let compiler = Arc::new(compiler_with(threads)?);
@@ -212,7 +212,7 @@ impl Predictor {
             Preparation::Judged(judged) => return Ok(*judged),
             Preparation::Ready { work, .. } => work,
         };
-        // Zero means that the cache had the code, which is no cost of a compile.
+        // Zero means a cache hit, which is not the cost of a compile.
         if work.compilation.compile_us > 0 {
             self.costs.compiles.add(work.compilation.compile_us);
         }

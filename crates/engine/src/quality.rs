@@ -282,7 +282,7 @@ fn run_search(
     run
 }
 
-/// A proposal, and the number of results from which its turn may come.
+/// A proposal, and the number of results after which its turn may come.
 struct ProposalInFlight {
     proposal: Proposal,
     earliest_turn: u64,
@@ -326,7 +326,7 @@ impl ProposalsInFlight {
         Some(self.list.remove(*places.get(place)?).proposal)
     }
 
-    /// Reports whether one more fits, after the search dropped another if necessary.
+    /// Reports whether another proposal fits, after the search has dropped one if necessary.
     fn has_room(&mut self, told: u64, search: &mut dyn Strategy) -> bool {
         let compiling = self.list.iter().filter(|each| each.earliest_turn > told);
         if compiling.count() >= self.window.compiling {
@@ -343,7 +343,7 @@ impl ProposalsInFlight {
         })
     }
 
-    /// Returns those whose turn may come.
+    /// Returns the proposals whose turn may come.
     fn due(&self, told: u64) -> (Vec<usize>, Vec<Ready>) {
         let due = self.list.iter().enumerate();
         due.filter(|(_, each)| each.earliest_turn <= told)

@@ -70,7 +70,7 @@ pub fn record(
         counters: explanation.and_then(|counts| serde_json::to_value(counts).ok()),
         judgement: judged.found.judgement,
         compilation: judged.compilation,
-        // A worker's answer could contain both, and a wrong candidate must not rank.
+        // A worker's answer could contain both, but a wrong candidate must not rank.
         measurement: judged.found.measured.filter(|_| right),
         charged_us: judged.charged_us,
         origin: origin.to_owned(),

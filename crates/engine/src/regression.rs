@@ -85,8 +85,7 @@ impl Rounds {
         Ok(rounds)
     }
 
-    /// Returns shipped over best, with the ends of its 95 % interval; `None` without a time of
-    /// both.
+    /// Returns shipped over best, with the ends of its 95 % interval; `None` unless both have a time.
     #[must_use]
     pub fn ratio(&self) -> Option<[f64; 3]> {
         let (own, best) = (self.shipped.time()?, self.best.as_ref()?.time()?);

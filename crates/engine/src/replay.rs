@@ -89,8 +89,8 @@ impl ReplayEvaluator {
         let found = match &recorded.outcome {
             Outcome::Timed { time, samples } => {
                 let one = [*time];
-                // A time is made of samples; without single launches the file's own figure is the
-                // only one.
+                // A measurement needs samples; without single launches the file's own figure is the only
+                // one.
                 let samples = if samples.is_empty() {
                     &one
                 } else {

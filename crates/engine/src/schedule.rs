@@ -48,7 +48,7 @@ pub struct Task {
     pub key: TaskKey,
     /// The search space.
     pub space: Space,
-    /// Tried first, in order: the default configuration, then known good ones.
+    /// Start points in order: the default configuration, then known good ones.
     pub start: Vec<StartPoint>,
     /// Prior knowledge of the search.
     pub knowledge: Knowledge,
@@ -63,7 +63,7 @@ struct TaskState {
     strategy: Box<dyn Strategy>,
     origins: HashMap<Config, &'static str>,
     next_sequence: u64,
-    /// What it received and gained.
+    /// Its cost and gain so far.
     account: Account,
     /// Results of the interrupted run, by configuration.
     memory: HashMap<Config, TrialRecord>,
@@ -91,26 +91,26 @@ pub(super) struct Schedule<W> {
     allowance: usize,
     /// Reported results.
     told: u64,
-    /// Candidates whose turn came, reported or not.
+    /// Candidates that had their turn, reported or not.
     launched: u64,
     /// With a fixed order, the candidate whose turn it is.
     turn_of: Option<Ticket>,
     limit: u64,
     stopped: bool,
-    /// Objectives in addition to the time: the search then looks for the Pareto front.
+    /// Objectives in addition to the time: the search then optimizes the Pareto front.
     pub(super) objectives: Option<Objectives>,
     /// With a fixed order, candidates are judged before their turn if the device is free, which
     /// changes no result.
     pub(super) early: bool,
-    /// A candidate is run whole before it becomes the best of its task.
+    /// Run each candidate whole before it becomes the best of its task.
     pub(super) proves: bool,
-    /// Proofs wait until every task had its first trials.
+    /// Postpone proofs until every task had its first trials.
     pub(super) postpones_proofs: bool,
     /// Rule for the next task.
     pub(super) allocation: Allocation,
     /// Unit of the cost of a trial.
     pub(super) cost_unit: CostUnit,
-    /// The device's clock counts, not the time of the steps.
+    /// The device has a virtual clock; the duration of steps is ignored.
     pub(super) charges: bool,
     /// Cost above which a task's trial is postponed: its share of the budget.
     pub(super) share: Option<f64>,
@@ -180,8 +180,8 @@ impl<W> Schedule<W> {
     pub(super) fn resume(&mut self, task: usize, stored: StoredTask) -> Vec<TrialRecord> {
         let state = &mut self.tasks[task];
         for trial in stored.never_came_back {
-            // A launch that took the run down once would do so again: its timeout is reported
-            // without a new launch.
+            // A launch that crashed the run once would do so again: its timeout is reported without a new
+            // launch.
             if let Ok(config) = state.space.config_from_values(&trial.config) {
                 state.lost.insert(config, trial);
             }
@@ -211,8 +211,7 @@ impl<W> Schedule<W> {
         known
     }
 
-    /// Returns the next candidate to start; `None` while the window is full or nothing is left to
-    /// request.
+    /// Returns the next candidate to start; `None` while the window is full or no request remains.
     pub(super) fn ask(&mut self) -> Option<&mut Flight<W>> {
         // With a fixed order a few more than will be judged, so that there is a choice for the last
         // ones too.
@@ -321,7 +320,7 @@ impl<W> Schedule<W> {
     ) -> Option<TrialRecord<Measured>> {
         let flight = self.flights.iter().find(|flight| flight.ticket == ticket)?;
         let state = &self.tasks[flight.task];
-        // If the launch takes the machine down, this record is all that remains of it.
+        // If the launch crashes the machine, only this record remains.
         let unknown = Judged::without_device(candidate, Judgement::new(Verdict::Timeout, ""));
         let values = state.space.values(&flight.config);
         Some(record(unknown, state.next_sequence, values, flight.origin))
@@ -374,7 +373,7 @@ impl<W> Schedule<W> {
         };
         self.settle(task, seconds);
         self.told += 1;
-        // The next turn is chosen with this result known.
+        // The next turn is chosen after this result.
         self.turn_of = None;
         self.allowance = (self.allowance + self.window.per_result).min(self.window.compiling);
         told

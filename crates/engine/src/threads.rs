@@ -1,5 +1,5 @@
-//! Runtimes and threads for blocking work. Where the system gives no thread or no descriptor, the caller
-//! gets an error with the reason: tokio's own functions panic there, or wait for ever.
+//! Runtimes and threads for blocking work. If the system refuses a thread or a descriptor, the caller gets
+//! an error with the reason: tokio's own functions panic then, or wait forever.
 
 use rustix::io::Errno;
 use std::any::Any;
@@ -17,8 +17,8 @@ use tuner_core::panics::{catch_quietly, lock};
 const RUNTIME_DESCRIPTORS: usize = 8;
 /// Longest wait for the first instructions of a runtime's threads.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time that idle blocking threads of a runtime are kept. The one that was started with the runtime
-/// serves what finds no thread later.
+/// Idle time before a runtime ends a blocking thread. The thread that was started with the runtime runs
+/// work for which no other thread can be started later.
 const KEEP_ALIVE: Duration = Duration::from_secs(1 << 28);
 /// Longest time that blocking work waits for a thread.
 const THREAD_TIMEOUT: Duration = Duration::from_secs(3);
@@ -26,7 +26,7 @@ const THREAD_TIMEOUT: Duration = Duration::from_secs(3);
 /// Blocking work that has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockingError {
-    /// The system gives no thread for it.
+    /// The system refused a thread.
     #[error(transparent)]
     NoThread(io::Error),
     /// It panicked; the message of the panic.
@@ -37,7 +37,7 @@ pub enum BlockingError {
 /// Starts a runtime with this number of worker threads, and one thread for blocking work.
 ///
 /// # Errors
-/// The system gives too few threads or descriptors; the text names the limit.
+/// The system refuses threads or descriptors; the text names the limit.
 pub fn start_runtime(name: &'static str, workers: usize) -> io::Result<Runtime> {
     let workers = workers.max(1);
     check_threads(workers + 1)?;
@@ -54,9 +54,9 @@ pub fn start_runtime(name: &'static str, workers: usize) -> io::Result<Runtime> 
         })
         .enable_all();
     let runtime = build(&mut builder)?;
-    // Tokio panics where the system gives no thread for the pool.
+    // Tokio panics if the system refuses a thread for the pool.
     let reserved = catch_quietly(|| drop(runtime.spawn_blocking(|| ())));
-    // A worker whose thread was refused is not reported, and tasks that it should run never end.
+    // A worker without a thread is not reported, and its tasks never end.
     let deadline = Instant::now() + START_TIMEOUT;
     while reserved.is_ok() && started.load(Ordering::Acquire) <= workers {
         if Instant::now() > deadline {
@@ -74,16 +74,16 @@ pub fn start_runtime(name: &'static str, workers: usize) -> io::Result<Runtime> 
 /// Starts a runtime that works on the calling thread alone.
 ///
 /// # Errors
-/// The system gives too few descriptors.
+/// The system refuses descriptors.
 pub fn start_local_runtime() -> io::Result<Runtime> {
     check_descriptors()?;
     build(Builder::new_current_thread().enable_all())
 }
 
-/// Runs blocking work on a separate thread, for which it waits a few seconds.
+/// Runs blocking work on a separate thread; waits a few seconds for a free one.
 ///
 /// # Errors
-/// The system gives no thread, or the work panicked.
+/// The system refuses a thread, or the work panicked.
 pub async fn run_blocking<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -115,7 +115,7 @@ pub type BlockingReply<T> = oneshot::Receiver<std::thread::Result<T>>;
 /// Starts blocking work on a separate thread, in the context of the current runtime.
 ///
 /// # Errors
-/// The system gives no thread; the work comes back.
+/// The system refuses a thread; returns the work.
 pub fn start_blocking<T: Send + 'static, W: FnOnce() -> T + Send + 'static>(
     name: &str,
     work: W,
@@ -131,7 +131,7 @@ pub fn start_blocking<T: Send + 'static, W: FnOnce() -> T + Send + 'static>(
             return;
         };
         let _context = handle.enter();
-        // Whoever asked may have gone.
+        // The receiver may have been dropped.
         let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
     });
     match started {
@@ -152,7 +152,7 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "no message".to_owned())
 }
 
-/// Builds a runtime; what the checks before it could not foresee is an error too.
+/// Builds a runtime; converts panics that the earlier checks did not prevent into errors.
 fn build(builder: &mut Builder) -> io::Result<Runtime> {
     match catch_quietly(|| builder.build()) {
         Ok(built) => built,
@@ -160,7 +160,7 @@ fn build(builder: &mut Builder) -> io::Result<Runtime> {
     }
 }
 
-/// Checks that the system gives this number of threads.
+/// Checks that the system provides this number of threads.
 fn check_threads(count: usize) -> io::Result<()> {
     let mut threads = Vec::with_capacity(count);
     let mut result = Ok(());
@@ -182,7 +182,7 @@ fn check_threads(count: usize) -> io::Result<()> {
     result
 }
 
-/// Checks that the system gives the descriptors of a runtime.
+/// Checks that the system provides the descriptors of a runtime.
 fn check_descriptors() -> io::Result<()> {
     let files: io::Result<Vec<File>> = (0..RUNTIME_DESCRIPTORS)
         .map(|_| File::open("/dev/null"))

@@ -36,7 +36,7 @@ pub(crate) struct VirtualEvaluator {
     seen: JudgementCache,
     /// Everything that decides the judgement of candidates, by candidate.
     same: Mutex<HashMap<ContentHash, ContentHash>>,
-    /// The same of the candidates whose results were reported.
+    /// The values of `same` whose results were reported.
     told: Mutex<HashSet<ContentHash>>,
     /// Results of proofs.
     proofs: JudgementCache,
@@ -201,7 +201,7 @@ impl Evaluator for VirtualEvaluator {
             (&self.known, Level::Check, &self.worker)
         };
         lock(&self.same).insert(work.candidate.clone(), work.same.clone());
-        // Threads decide which of two equal candidates comes first here, so `told` marks the reused
+        // Thread timing decides which of two equal candidates is first here, so `told` marks the reused
         // one.
         let (found, _) = known.or_judge(&work.same, || {
             let job = Job {

@@ -5,9 +5,9 @@ const PER_RESULT_MOST: usize = 4;
 
 /// Candidates being compiled, and compiled ones waiting for their turn.
 ///
-/// A compile takes time, during which other candidates are judged: one that is requested after `n`
-/// results cannot have its turn before `n +` [`Window::latency`] of them. After that it waits until
-/// the search chooses it, with all results by then, or drops it.
+/// Other candidates are judged during a compile: a candidate requested after `n` results cannot have its
+/// turn before `n +` [`Window::latency`] of them. Then it waits until the search chooses it, with all
+/// results by then, or drops it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
     /// Concurrent compiles.

@@ -25,7 +25,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Derives the cost from a time whose reference was the base. `None` without a round.
+    /// Derives the cost from a time whose reference was the base; `None` without a round.
     pub(super) fn from_measurement(measurement: &Measurement) -> Option<Self> {
         let evidence = measurement.evidence.as_ref()?;
         let ratios = &evidence.reference_ratios;
@@ -64,7 +64,7 @@ pub(super) fn together(base_us: Option<f64>) -> usize {
         .clamp(1, MAX_TOGETHER)
 }
 
-/// Describes the clock from the base timed against itself, in lines.
+/// Describes the resolution of the clock, in lines: the base timed against itself.
 pub(super) fn of_the_clock(control: &Cost) -> Vec<String> {
     let [low, high] = control.interval;
     let mut lines = vec![format!("the base against itself: {low:.4} to {high:.4}")];

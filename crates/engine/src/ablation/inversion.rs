@@ -19,7 +19,7 @@ enum Extreme {
 #[derive(Debug)]
 struct Pathology {
     name: &'static str,
-    /// Reports by name whether a parameter takes part.
+    /// Reports by name whether the pathology concerns a parameter.
     concerns: fn(&str) -> bool,
     extreme: Extreme,
     /// Shown only by code that really spills registers.
@@ -69,7 +69,7 @@ const PATHOLOGIES: [Pathology; 6] = [
     },
 ];
 
-/// Reports whether one of these words is a part of the name between underscores.
+/// Reports whether the name contains one of these words between underscores.
 fn has_word(name: &str, words: &[&str]) -> bool {
     name.split('_').any(|part| words.contains(&part))
 }
@@ -110,7 +110,7 @@ pub struct PathologicalConfig {
 /// Pathologies that a configuration can show.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Inversions {
-    /// Pathologies that the space can express and that the base does not have already.
+    /// Pathologies that the space can express and that the base does not have.
     pub found: Vec<PathologicalConfig>,
     /// Pathologies with matching parameters that no valid configuration near the base shows.
     pub left_out: Vec<&'static str>,
@@ -149,14 +149,14 @@ pub fn inversions<E>(
             None if pathology.spills || !concerned.iter().all(already) => {
                 inversions.left_out.push(name);
             }
-            // The base itself has this pathology, so there is no difference to show.
+            // The base itself has this pathology, so no difference can be shown.
             None => {}
         }
     }
     Ok(inversions)
 }
 
-/// Returns the parameters that take part in a pathology.
+/// Returns the parameters that a pathology concerns.
 fn concerned(space: &Space, pathology: &Pathology) -> Vec<usize> {
     let parameters = space.parameters();
     (0..parameters.len())
@@ -174,7 +174,7 @@ fn apply(
     concerned: &[usize],
 ) -> Option<Config> {
     let parameters = space.parameters();
-    // All of them first, then fewer.
+    // The full set first, then smaller subsets.
     // At most 255 subsets, since the repair of each one may try all pairs of other parameters.
     let mut parts: Vec<u32> = (1..1u32 << concerned.len().min(8)).collect();
     parts.sort_by_key(|part| (std::cmp::Reverse(part.count_ones()), *part));

@@ -67,7 +67,7 @@ impl Ablation {
         base: &Config,
         jobs: Option<u16>,
     ) -> Result<(Self, Vec<String>), JobError> {
-        // Nothing is timed during compilation, so every core may work.
+        // Nothing is timed during compilation, so all cores may compile.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = jobs.map_or(cores, usize::from);
         let compiler = job::compiler_with(threads)?;
@@ -216,8 +216,8 @@ impl Ablation {
         })
     }
 
-    /// Times right changes together, and those without a time once more separately: a corrupted
-    /// context also fails the neighbours.
+    /// Times right changes in one comparison, then those without a time one by one: a corrupted context
+    /// also fails the neighbours.
     fn few(&self, changes: &[Change], few: &[usize]) -> Result<Vec<Timed>, JobError> {
         let configs: Vec<&Config> = few.iter().map(|at| &changes[*at].config).collect();
         let mut times = self.contest(&configs)?;
@@ -269,9 +269,9 @@ impl Ablation {
         let threads = u32::try_from(launch.threads()).ok()?;
         let shared = u64::from(launch.shared_bytes) + needs.static_shared_bytes;
         let fit = resident_blocks(arch, threads, needs.registers, shared);
-        // A small grid gives a multiprocessor fewer blocks than it could hold.
+        // A small grid has fewer blocks per multiprocessor than one could hold.
         let mine = launch.blocks().div_ceil(u64::from(arch.sm_count));
-        // Whole warps are resident, so a partial one takes the place of 32 threads.
+        // Warps are allocated whole, so a partial one occupies 32 threads.
         let busy = u64::from(fit).min(mine) * u64::from(threads.div_ceil(32) * 32);
         Some(busy as f64 / f64::from(arch.max_threads_per_sm))
     }

@@ -9,7 +9,7 @@ use tuner_process::{Program, run};
 /// Output of a command: one JSON object, alone or as its last line.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Answer {
-    /// Subject of the measurement, such as `PyTorch 2.9 SDPA (flash)`.
+    /// Measured subject, such as `PyTorch 2.9 SDPA (flash)`.
     pub name: String,
     /// Median, microseconds.
     pub p50_us: f64,
@@ -51,7 +51,7 @@ pub enum BaselineError {
         /// The end of its standard error.
         said: String,
     },
-    /// Its output is not an answer.
+    /// Its output is not a valid answer.
     #[error(
         "`{program}` printed no answer: {why}; it should print {{\"name\", \"p50_us\", \"p90_us\"}}"
     )]
@@ -64,7 +64,7 @@ pub enum BaselineError {
 }
 
 impl BaselineError {
-    /// Reports whether the command would fail for every other problem too.
+    /// Reports whether the command would fail for every other problem as well.
     #[must_use]
     pub(crate) fn holds_everywhere(&self) -> bool {
         matches!(self, Self::Absent { .. } | Self::Hung { .. })
@@ -88,7 +88,7 @@ struct Problem<'a>(#[serde(with = "config_as_object")] &'a ConfigValues);
 /// Runs a command in `folder` with the problem on its standard input, and reads its answer.
 ///
 /// # Errors
-/// See [`BaselineError`]; the process and all its children have been killed then.
+/// See [`BaselineError`]; on an error the process and all its children have been killed.
 pub fn ask(
     command: &[String],
     folder: &Path,
@@ -159,7 +159,7 @@ pub fn parse(output: &str) -> Result<Answer, String> {
         return Err("nothing at all".to_owned());
     }
     let last = whole.lines().last().unwrap_or_default();
-    // The whole output first: the last line of an object over several lines is no object.
+    // The whole output first: the last line of an object over several lines is not an object.
     let answer: Answer = serde_json::from_str(whole)
         .or_else(|_| serde_json::from_str(last))
         .map_err(|error| {

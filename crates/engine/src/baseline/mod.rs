@@ -3,7 +3,7 @@
 //! A space names a command. It runs in a separate process, gets the problem's sizes as JSON on
 //! standard input and prints its measurement. It is called before and after the run; if the
 //! device's fixed reference was timed at both moments, the drift between them is removed. Missing
-//! figures are not guessed: absent, hanging, failing and malformed commands leave a record of the
+//! figures are not guessed: for absent, hanging, failing and malformed commands the record has the
 //! reason.
 
 mod command;

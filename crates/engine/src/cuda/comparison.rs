@@ -100,7 +100,7 @@ impl CudaEvaluator {
         self.with_bench(|bench| bench.worker.duel(contest).map_err(BoxError::from))
     }
 
-    /// Times the best configurations of a task again, together, in a fresh process and on new data.
+    /// Times the best configurations of a task again in one comparison, in a fresh process and on new data.
     /// Returns a time or a reason for each.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl CudaEvaluator {
         Ok(judged)
     }
 
-    /// Times plans of a task together, after the gate.
+    /// Times plans of a task in one comparison, after the gate.
     fn compared(
         &self,
         task: usize,

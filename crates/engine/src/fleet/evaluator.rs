@@ -23,7 +23,7 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_space::{Config, Space};
 use tuner_store::RunId;
 
-/// A tuned task, as far as the hub needs it.
+/// A tuned task, with the parts that the hub needs.
 pub struct FleetTask {
     /// Kernel, problem and device.
     pub key: TaskKey,
@@ -56,11 +56,11 @@ pub struct FleetEvaluator {
     tasks: Vec<FleetTask>,
     /// Concurrent compiles, if requested.
     jobs: Option<usize>,
-    /// Results of candidates by what decides them, on real GPUs.
+    /// Results of candidates on real GPUs, by the identity of everything that decides them.
     known: Mutex<HashMap<ContentHash, Judged>>,
     /// Compiled candidates that passed, by the name of the order that proves them, on virtual GPUs.
     passed: Mutex<HashMap<ContentHash, Box<Compiled>>>,
-    /// Results of proofs, by what decides them.
+    /// Results of proofs, by the identity of everything that decides them.
     proofs: Mutex<HashMap<ContentHash, Judgement>>,
     /// Lane instructions that a proof may take, on virtual GPUs; 0: no proofs.
     proof_limit: u64,
@@ -106,7 +106,7 @@ impl FleetEvaluator {
         }
     }
 
-    /// Enables proofs of at most this number of lane instructions; 0: none.
+    /// Enables proofs of at most this number of lane instructions; 0 disables them.
     #[must_use]
     pub(crate) fn with_proofs(self, proof_limit: u64) -> Self {
         Self {
@@ -144,14 +144,14 @@ impl FleetEvaluator {
         })
     }
 
-    /// Opens the run's queues. The files are read now, so that the candidates are judged in the
-    /// state of the setup.
+    /// Opens the run's queues. The files are read now, so that the candidates are judged in their state at
+    /// setup.
     ///
     /// # Errors
     /// The fleet refuses it.
     pub fn open(&self, run: &RunId, files: PackedFiles) -> Result<(), BoxError> {
         let session = self.fleet.open(run, &self.assignment, files)?;
-        // A second opening of the same run finds the first session.
+        // A second opening of the same run finds the existing session.
         let _ = self.session.set(session);
         Ok(())
     }

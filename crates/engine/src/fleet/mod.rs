@@ -39,7 +39,7 @@ use utoipa::ToSchema;
 
 /// The machines of a fleet, as the engine uses them.
 pub trait Fleet: std::fmt::Debug + Send + Sync + 'static {
-    /// Returns the kinds of device that are offered now, apart from recordings.
+    /// Returns the kinds of device that workers lend now, without recordings.
     fn offers(&self) -> Vec<Offer>;
 
     /// Opens a run's queues. The files are those that the assignment references by hash.
@@ -134,7 +134,7 @@ pub struct FleetView {
 pub struct WorkerView {
     /// Protocol version.
     pub protocol: u32,
-    /// Its name: host, process and some random digits.
+    /// Its name: host, process and random digits.
     pub name: String,
     /// The machine.
     pub host: String,
@@ -178,7 +178,7 @@ pub struct WorkerView {
     pub up_s: f64,
     /// Limits of the device, for spaces.
     pub facts: Option<DeviceFactsView>,
-    /// Group of equal GPUs that it belongs to; empty before the comparison with others.
+    /// Its group of equal GPUs; empty before the comparison with others.
     pub group: String,
 }
 
@@ -234,7 +234,7 @@ pub struct QueueView {
     pub redelivered: u64,
 }
 
-/// Waiting time for the first worker that offers a device before the notice is repeated.
+/// Wait for the first worker that offers a device before the notice is repeated.
 pub const OFFER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Describes the offers of a fleet for a message about a name or selector.

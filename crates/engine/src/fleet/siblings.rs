@@ -89,7 +89,7 @@ impl Siblings {
         self.best.insert(task, (choices, time));
     }
 
-    /// Compares a GPU with its siblings. The first one of a task is the standard of comparison.
+    /// Compares a GPU with its siblings. The first GPU of a task is the standard of comparison.
     #[expect(
         clippy::indexing_slicing,
         reason = "the place was found or has just been pushed"
@@ -120,7 +120,7 @@ impl Siblings {
     fn difference(&self, times: &SiblingTimes) -> Option<String> {
         let (sibling, first) = self.first.get(&times.task)?;
         if first.reference != times.reference {
-            // Times of different references do not compare, so nothing shows a difference.
+            // Times relative to different references are not comparable.
             return None;
         }
         let share = times.reference_us / first.reference_us - 1.0;
@@ -137,7 +137,7 @@ impl Siblings {
             .best
             .get(&times.task)
             .filter(|(best, _)| best == choices)?;
-        // Noise is not a difference: the nearest ends of the intervals must be that far apart.
+        // Only intervals that are further apart than this show a difference beyond noise.
         let beyond = if time.us > best.us {
             time.ci95[0] / best.ci95[1] - 1.0
         } else {
@@ -172,7 +172,7 @@ pub fn name_apart(name: &str, host: &str, selector: &str) -> String {
     format!("{}{MARK}{host} {selector})", kind_of(name))
 }
 
-/// Returns the name of a GPU's kind, whatever its group.
+/// Returns the name of a GPU's kind, without its group.
 #[must_use]
 pub fn kind_of(name: &str) -> &str {
     name.split_once(MARK).map_or(name, |(kind, _)| kind)

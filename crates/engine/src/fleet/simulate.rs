@@ -15,7 +15,7 @@ use tuner_search::{Strategy, UnknownStrategy};
 /// Share of the optimum that counts as found.
 pub const FOUND_SHARE: f64 = 0.95;
 
-/// Compilers for each GPU, enough to keep it busy.
+/// Compilers for each GPU: enough to keep it busy.
 pub const COMPILERS_PER_GPU: usize = 4;
 
 /// Evaluations after which a search has failed.
@@ -74,8 +74,8 @@ impl Machines {
     }
 
     fn schedule(&mut self, after_us: u64, done: Done) {
-        // Events of the same moment are taken in the order of scheduling, so that a simulation
-        // repeats.
+        // Simultaneous events are processed in the order of scheduling, so that a simulation is
+        // reproducible.
         self.serial += 1;
         let event = (self.now_us.saturating_add(after_us), self.serial, done);
         self.events.push(Reverse(event));
@@ -130,7 +130,7 @@ pub fn simulate(
 fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search {
     let task = ReplayEvaluator::searched(recording);
     let mut machines = Machines::new(gpus);
-    // The same window as `pipeline::window` gives a fleet: the simulated search is that of a run.
+    // The window that `pipeline::window` returns for a fleet: the simulation must search like a run.
     let window = Window::pool(machines.compilers + DEVICE_QUEUE + gpus - 1);
     let limit = Some(EVALS_MAX);
     let mut schedule: Schedule<()> =

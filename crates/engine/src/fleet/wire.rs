@@ -64,7 +64,7 @@ pub struct BundleFile {
 /// One step for one candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkOrder {
-    /// Name of the order: the same for the same candidate, task and step.
+    /// Name of the order: equal for the same candidate, task and step.
     pub id: ContentHash,
     /// Identity that the candidate must have.
     pub candidate: ContentHash,
@@ -96,11 +96,11 @@ pub enum Step {
         /// Limit of lane instructions.
         limit: u64,
     },
-    /// Time the best again, together.
+    /// Time the best configurations again, in one comparison.
     Final(Box<Finalists>),
 }
 
-/// Configurations known to be right, to be timed together on one GPU.
+/// Right configurations to time in one comparison on one GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finalists {
     /// Choices of each.

@@ -43,12 +43,12 @@ pub(super) fn prepare(
     let helpers = helpers(&compiler, &facts.arch)?;
     let mut planned = GpuTasks::new(request, folder, &facts, &compiler)?;
     for builder in &mut planned.builders {
-        // A check with the same program costs launches only, so just those with another compile
-        // wait.
+        // A check with the same program costs only launches, so only those with another compile are
+        // deferred.
         builder.puts_off = DeferredChecks::OtherPrograms;
     }
     for baseline in planned.baselines.iter_mut().flatten() {
-        // By its UUID: ordinals of the driver and of a library need not agree.
+        // By its UUID: the driver and a library may number GPUs differently.
         baseline.gpu = Some(gpus[0].uuid.clone());
     }
     let start = device_start(&facts, &selector);
@@ -94,8 +94,8 @@ pub(super) fn prepare(
     })
 }
 
-/// Returns the concurrent compiles next to the workers of these GPUs: each worker needs a free
-/// core, since late queueing delays timing.
+/// Returns the number of concurrent compiles that leaves a free core for the worker of each GPU: late
+/// queueing delays timing.
 fn jobs_beside(jobs: usize, gpus: usize) -> usize {
     jobs.saturating_sub(gpus).max(1)
 }

@@ -1,5 +1,5 @@
-//! Stages around a run on a real GPU: baselines before and after it, and the final comparison of
-//! the best, whose result is the run's.
+//! Stages around a run on a real GPU: baselines before and after it, and the final comparison of the best,
+//! which decides the run's result.
 
 use crate::baseline::{Baseline, DEADLINE};
 use crate::cuda::CudaEvaluator;
@@ -24,9 +24,9 @@ const FINALISTS: usize = 5;
 /// The baselines of a run's tasks, and the best candidates so far.
 pub(super) struct FinalStage {
     tasks: Vec<Task>,
-    /// By task.
+    /// Baseline of each task, if any.
     baselines: Vec<Option<Baseline>>,
-    /// Of each task, in the order of rank class and time.
+    /// The best of each task, in the order of rank class and time.
     best: Vec<Vec<Finalist>>,
 }
 
@@ -76,7 +76,7 @@ impl FinalStage {
             compared: trial.compared,
         };
         let place = best.partition_point(|other| other.rank_key() <= finalist.rank_key());
-        // One of several with the same code stands for all.
+        // One of several configurations with the same code represents all.
         let known = |other: &Finalist| {
             other.config == trial.config || (trial.reused && other.search_us == us)
         };
@@ -133,8 +133,8 @@ impl FinalStage {
         notes
     }
 
-    /// Ends the run: the final comparison, whose best becomes the report's, the baselines once more,
-    /// and storing the results. Failures here are reported and do not affect the run.
+    /// Ends the run: the final comparison, whose best becomes the report's, a second visit of the
+    /// baselines, and storing the results. Failures here are reported and do not affect the run.
     pub(super) async fn end(
         mut self,
         report: &mut Report,

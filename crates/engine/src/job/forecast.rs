@@ -1,4 +1,4 @@
-//! What a run would do: its tasks in order, with estimated times.
+//! Forecast of a run: its tasks in order, with estimated times.
 
 use super::{JobError, Prepared, store_error};
 use crate::schedule::FIRST_TRIALS;
@@ -19,14 +19,14 @@ pub struct PlannedRow {
     pub weight: f64,
     /// Trials of earlier runs that may answer proposals.
     pub known: usize,
-    /// Mean time of a trial in earlier runs; `None` if no run noted one.
+    /// Mean time of a trial in earlier runs; `None` without a record of it.
     pub trial: Option<Duration>,
     /// Estimated time of its default and first further trials.
     pub first_trials: Option<Duration>,
 }
 
 impl Prepared {
-    /// Orders tasks by what their trials took in earlier runs, where that is known.
+    /// Orders tasks by the recorded cost of their trials in earlier runs.
     pub(super) async fn load_costs(&mut self, store: &Store) -> Result<(), JobError> {
         if !self.ignores_costs() {
             let costs = self.costs(store).await?;
@@ -56,7 +56,7 @@ impl Prepared {
         if seconds == 0.0 || work == 0.0 {
             return;
         }
-        // The others are assumed to take as long for their work.
+        // Others are assumed to take the same time per work.
         for task in tasks {
             task.work = known(task).unwrap_or(task.work * seconds / work);
         }

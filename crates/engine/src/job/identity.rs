@@ -1,4 +1,4 @@
-//! Identity of what decides a candidate's judgement besides its code.
+//! Identity of everything besides the code that decides a candidate's judgement.
 
 use std::collections::BTreeSet;
 use tuner_core::units::ContentHash;
@@ -6,8 +6,9 @@ use tuner_judge::gate::oracle;
 use tuner_kernel::catalog::Kernel;
 use tuner_space::{Argument, Expr, KernelSpec, Launch, Parameter, Reference};
 
-/// Returns the identity of what decides a judgement besides the candidate's code and the problem's sizes:
-/// arguments and their data, launches, check problems, the reference with its code or its version, and tolerances.
+/// Returns the identity of everything that decides a judgement besides the candidate's code and the
+/// problem's sizes: arguments and their data, launches, check problems, the reference with its code or its
+/// version, and tolerances.
 pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     let spec = &kernel.spec;
     let mut texts = arguments(spec);
@@ -26,14 +27,14 @@ pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     ContentHash::from_parts(texts.iter().map(String::as_bytes))
 }
 
-/// Describes the arguments and variables with their data: a file by its content, or those of all problems together by
-/// their contents, and not by a path.
+/// Describes the arguments and variables with their data. Files count by content, those of all problems
+/// combined, not by path.
 fn arguments(spec: &KernelSpec) -> Vec<String> {
     let plain = |argument: &Argument| {
         let (name, ty, role, fill) = (&argument.name, argument.ty, argument.role, &argument.fill);
         let shape: Vec<&str> = argument.shape.iter().map(Expr::text).collect();
         let value = argument.value.as_ref().map(Expr::text);
-        // A fill like the default one limits the numbers.
+        // A fill equal to the default one still limits the numbers.
         let any_value = if argument.any_value { " any_value" } else { "" };
         format!("{name:?} {ty:?} {role:?} {fill:?} {shape:?} {value:?}{any_value}")
     };
@@ -82,8 +83,8 @@ fn reference(kernel: &Kernel) -> Vec<String> {
     }];
     if let Some(reference) = &kernel.reference {
         texts.push(reference.hash.to_string());
-        // It is compiled with the macros of the default configuration, which decide its result where it
-        // mentions them.
+        // The reference is compiled with the macros of the default configuration, so those that it mentions
+        // decide its result.
         let mut derived = spec.derived.iter();
         let derived = derived.any(|(name, _)| reference.mentions(name));
         let decides = |parameter: &&Parameter| derived || reference.mentions(&parameter.name);
@@ -95,8 +96,8 @@ fn reference(kernel: &Kernel) -> Vec<String> {
     texts
 }
 
-/// Describes the derived values that are named in texts, or in those of other such values. All derived values are
-/// macros too, which belong to the candidate's code.
+/// Describes the derived values that texts name, directly or through other derived values. All derived
+/// values are also macros, which are part of the candidate's code.
 fn derived(spec: &KernelSpec, texts: &[String]) -> Vec<String> {
     let words = |text: &str| -> Vec<String> {
         let words = text.split(|c: char| c != '_' && !c.is_alphanumeric());

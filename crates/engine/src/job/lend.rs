@@ -53,7 +53,7 @@ impl From<JobError> for LendError {
     }
 }
 
-/// Converts an error of an evaluator or a compiler, with its blame.
+/// Converts an error of an evaluator or a compiler, by its cause.
 fn blamed(error: BoxError) -> LendError {
     match error.downcast::<WorkerError>() {
         Ok(error) => match *error {
@@ -97,8 +97,7 @@ impl Bench {
             ..Request::default()
         };
         let mut prepared = super::setup::replay(&request, &recording.path, None)?;
-        // `replay` has read the file anew, but only this recording was compared with the
-        // assignment.
+        // `replay` has read the file again, but only this recording was compared with the assignment.
         prepared.device = Device::Replay(Arc::new(ReplayEvaluator::new(Arc::clone(recording))));
         Ok(Self {
             device: Some(prepared),
@@ -178,7 +177,7 @@ impl Bench {
         let Some(prepared) = &self.device else {
             return Err(nothing("a device"));
         };
-        // Choices from the network may be those of another space.
+        // Choices from the network may be of another space.
         if !self.has(place, config) {
             return Err(LendError::Unusable(
                 "the configuration is none of the recording's".to_owned(),
@@ -260,8 +259,7 @@ impl Bench {
     fn place_files(&self, work: &mut Work) -> Result<(), LendError> {
         for fill in work.fills_mut() {
             let Fill::File(file) = fill else { continue };
-            // The path is of another machine and could name any file here: the content's hash
-            // decides.
+            // The path is of another machine and could name any file here, so the content's hash decides.
             let here = file.hash.as_ref().and_then(|hash| self.files.get(hash));
             let here = here.ok_or_else(|| {
                 LendError::Here("the code names data that the run does not have".to_owned())
@@ -302,7 +300,7 @@ impl Bench {
         }
     }
 
-    /// Times configurations that are known to be right together, in a fresh process.
+    /// Times configurations that are known to be right in one comparison, in a fresh process.
     ///
     /// # Errors
     /// See [`LendError`].
@@ -332,13 +330,13 @@ fn nothing(what: &str) -> LendError {
 /// Builds the request for these search spaces.
 ///
 /// # Errors
-/// There are none.
+/// The list is empty.
 fn request_for(
     assignment: &Assignment,
     spaces: &[PathBuf],
     device: &str,
 ) -> Result<Request, LendError> {
-    // A request without kernels means those of this machine, whose code is not the sender's.
+    // A request without kernels would mean this machine's own, whose code may differ from the sender's.
     if spaces.is_empty() {
         return Err(LendError::Unusable(
             "no search space was sent with the run".to_owned(),

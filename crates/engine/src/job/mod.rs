@@ -90,7 +90,7 @@ pub struct Prepared {
     jobs: Option<Jobs>,
     /// The requested compile target.
     arch: Option<String>,
-    /// Every candidate is judged anew.
+    /// Judges every candidate again instead of reusing results.
     fresh: bool,
     /// Baselines to compare with, by task.
     baselines: Vec<Option<Baseline>>,

@@ -249,8 +249,8 @@ async fn gone(evaluator: &FleetEvaluator, needed: usize) {
     }
 }
 
-/// Final comparisons of a run on a fleet: those of a task are timed together on one GPU, and again
-/// on a second if there is one.
+/// Final comparisons of a run on a fleet: those of a task run on one GPU, and again on a second if there is
+/// one.
 struct Finals {
     stage: FinalStage,
     seed: u64,

@@ -90,7 +90,7 @@ impl Prepared {
         StrategyName::parse(&self.plan.start.strategy).is_ok_and(StrategyName::has_model)
     }
 
-    /// Lets the search learn from concurrent runs in the same store.
+    /// Makes the search learn from concurrent runs in the same store.
     pub fn learn_from_others(&mut self) {
         if self.uses_knowledge() {
             self.plan.live.clone_from(&self.knowledge);
@@ -116,7 +116,7 @@ impl Prepared {
                 _ => Ok(()),
             };
         };
-        // With knowledge that it did not have, a resumed search would not repeat its steps.
+        // A resumed search with new knowledge would not repeat its steps.
         if matches!(before, Some(None)) || !self.uses_knowledge() {
             return Ok(());
         }
@@ -150,7 +150,7 @@ impl Prepared {
             .plan
             .objectives
             .is_some_and(Objectives::measures_energy);
-        // A fleet's workers name their candidates themselves, and stored times may lack an energy.
+        // A fleet's workers identify their candidates themselves, and stored times may lack an energy.
         if self.fresh || energy || !matches!(self.device, Device::Virtual(_) | Device::Cuda(_)) {
             return Ok(());
         }
@@ -166,7 +166,7 @@ impl Prepared {
 
     /// Adds a default limit to a run without limits, and records the settings for the store.
     fn finalize_limits(&mut self) {
-        // An exhaustive run ends by itself.
+        // An exhaustive run needs no limit.
         if !self.limited && self.plan.start.strategy != "exhaustive" {
             let clock = match self.plan.start.device.kind {
                 DeviceKind::Replay => " of recorded time",

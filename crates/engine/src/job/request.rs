@@ -34,8 +34,8 @@ pub struct Request<P = String> {
     #[serde(default = "auto")]
     #[schema(value_type = String)]
     pub device: P,
-    /// Compile target, such as `sm_90a`; default: the device's, with the features that the search
-    /// space asks for.
+    /// Compile target, such as `sm_90a`; default: the device's, with the features that the search space
+    /// requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
     /// Only these problems; empty: all.
@@ -51,8 +51,8 @@ pub struct Request<P = String> {
     /// confidence; `budget` and `evals` are then upper limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_converged: Option<String>,
-    /// Two objectives, the time and one of `p90`, `registers`, `code_size` and `energy`
-    /// (GPUs that count it), such as `time,registers`: the search looks for the front of both.
+    /// Two objectives, the time and one of `p90`, `registers`, `code_size` and `energy` (GPUs that count
+    /// it), such as `time,registers`: the search optimizes the Pareto front of both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
     /// The search strategy.
@@ -84,7 +84,7 @@ pub struct Request<P = String> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>)]
     pub prove_budget: Option<ProveBudget>,
-    /// Judges every candidate anew: results of earlier runs with the same identity are not reused.
+    /// Judges every candidate again: results of earlier runs with the same identity are not reused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
     /// Shapes instead of the problems of the files; not part of a stored or remote request.
@@ -105,7 +105,7 @@ pub struct Request<P = String> {
     pub fresh_checks: Option<FreshChecks>,
 }
 
-/// Kernel that was read before. Two are equal if they are the same one.
+/// Kernel that was read before. Equality is identity.
 #[derive(Debug, Clone)]
 pub struct KnownKernel(pub Arc<Kernel>);
 
@@ -126,7 +126,7 @@ pub struct ChangedCode {
     pub space: String,
 }
 
-/// Checks that the author of the kernel has not seen.
+/// Checks that are unknown to the author of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FreshChecks {
     /// Seeds of the inputs.
@@ -191,8 +191,7 @@ impl Request {
         self.check_but_device()
     }
 
-    /// Checks the fields other than the device, which may have the name that the workers of a fleet
-    /// give it.
+    /// Checks the fields other than the device, which may be a name that only a fleet's workers know.
     pub(super) fn check_but_device(&self) -> Result<(), JobError> {
         let recorded = matches!(self.selector(), Ok(DeviceSelector::Replay(_)));
         self.limits()?;

@@ -1,4 +1,4 @@
-//! From a request to a device and a plan.
+//! Setup: from a request to a device and a plan.
 
 use super::tasks::{self, Target};
 use super::{Device, JobError, Prepared, Request, usage};
@@ -91,7 +91,7 @@ pub(super) const UNCOMPARED: &str =
 /// Prepares kernels on a virtual GPU.
 fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, JobError> {
     let facts = virtual_facts(name).map_err(usage)?;
-    // Nothing is timed here, so no core is left free.
+    // Nothing is timed here, so no core is kept idle.
     let compiler = compiler_with(request.jobs())?;
     let mut planned = GpuTasks::new(request, folder, &facts, &compiler)?;
     // With sizes as macros every problem is a separate program, so each must be verified.
@@ -203,7 +203,7 @@ impl GpuTasks {
     }
 }
 
-/// Finds the kernels of a request, with its shapes and its source in the place of theirs.
+/// Finds the kernels of a request, and applies its shapes and its source.
 fn resolve(request: &Request, folder: &Path) -> Result<Vec<Kernel>, JobError> {
     let mut kernels = match &request.known_kernel {
         Some(known) => vec![Kernel::clone(&known.0)],
@@ -240,7 +240,7 @@ fn resolve(request: &Request, folder: &Path) -> Result<Vec<Kernel>, JobError> {
 /// Returns the target for a GPU: that of `--arch`, else the portable one of the GPU.
 ///
 /// # Errors
-/// A target that is invalid, or that the GPU or this NVRTC does not know.
+/// A target that is invalid, or that the GPU or this NVRTC does not support.
 pub(crate) fn requested_target(
     requested: Option<&str>,
     limits: &DeviceLimits,

@@ -65,7 +65,7 @@ pub(super) fn plan(
             problems.map(move |problem| (index, problem))
         })
         .collect();
-    // A large space takes a second.
+    // A large space takes a second to build.
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let plan = |(index, problem): &(usize, &Problem), _: &mut ()| {
         let provenance = &provenances[*index].0;
@@ -100,8 +100,7 @@ pub(super) fn plan(
     Ok((planned, notes))
 }
 
-/// Checks that every kernel has a reference, and that every wanted problem is a timed one of some
-/// kernel.
+/// Checks that every kernel has a reference, and that every wanted problem is a timed one of a kernel.
 pub(super) fn known(kernels: &[Kernel], wanted: &[String]) -> Result<(), JobError> {
     if let Some(why) = kernels.iter().find_map(|kernel| kernel.spec.unranked()) {
         return Err(JobError::Usage(format!("error: {why}")));
@@ -250,7 +249,8 @@ fn start_points(spec: &KernelSpec, space: &Space) -> (Vec<StartPoint>, Vec<Strin
     (points, notes)
 }
 
-/// Returns what a search space says of its parameters, constraints and launches, as results are stored with.
+/// Returns the parameters, constraints and launches of a search space in the form that is stored with
+/// results.
 #[must_use]
 pub fn definition(spec: &KernelSpec) -> Definition {
     Definition {

@@ -57,8 +57,8 @@ impl JudgePool<'_> {
             let settings = settings.clone();
             settings.map(|settings| Arc::new(Mutex::new(Worker::new(settings))))
         };
-        // Each thread has a separate worker process: one that dies takes one candidate. A real GPU
-        // has one worker, whatever the number of threads that compile for it.
+        // Each thread has a separate worker process: a crash loses one candidate. A real GPU has one worker
+        // for all compile threads.
         let shared = worker().filter(|_| real);
         let start = || shared.clone().or_else(worker);
         let one = |(task, config): &(&KernelTask, &Config),

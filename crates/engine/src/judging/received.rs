@@ -5,14 +5,14 @@ use serde::{Deserialize, Deserializer};
 use tuner_device::worker::protocol::Job;
 use tuner_judge::gate::level::Level;
 
-/// Reads a job, of which only the plans are the sender's.
+/// Reads a job; only its plans are taken from the sender.
 ///
 /// # Errors
 /// It is malformed.
 pub(super) fn plans_only<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Job, D::Error> {
     let sent = Job::deserialize(deserializer)?;
-    // Every field is named, so that a later one is not taken over by accident: a sender that chose
-    // the folder of the outputs could write files here.
+    // Every field is named, so that a new one is not accepted from the sender by accident: the folder of
+    // the outputs would allow it to write files here.
     Ok(Job {
         checks: sent.checks,
         timed: sent.timed,

@@ -1,4 +1,4 @@
-//! Results on their way to the database, and their announcement after the commits.
+//! Results that await their commit, and their announcement after it.
 
 use super::Driver;
 use crate::error::EngineError;
@@ -137,8 +137,8 @@ fn interval(time: &Measurement) -> Option<[f64; 2]> {
     (time.kind == TimingKind::Measured).then(|| time.ci95.map(Micros::get))
 }
 
-/// Waits for the commit of the oldest result. After an error there is nothing to wait for: that
-/// result was not stored, and later ones are not announced over the gap.
+/// Waits for the commit of the oldest result. After an error it does not wait: that result was not stored,
+/// and later ones must not be announced across the gap.
 pub(super) async fn front(
     uncommitted: &mut VecDeque<(TrialEvent, Option<Ack>)>,
 ) -> Result<(), EngineError> {

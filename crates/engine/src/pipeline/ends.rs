@@ -27,8 +27,8 @@ impl<E: Evaluator> Driver<'_, E> {
         }
     }
 
-    /// Reports whether candidates that are still being judged are dropped. A launch on a real GPU
-    /// is awaited: without its result it would count as one that never came back.
+    /// Reports whether candidates that are still being judged are dropped. A launch on a real GPU is
+    /// awaited: without its result it would count as one that never returned.
     pub(super) fn is_overdue(&self) -> bool {
         let last = self.deadline.map(|deadline| deadline + OVERTIME);
         !self.evaluator.may_hang() && last.is_some_and(|last| Instant::now() >= last)

@@ -10,7 +10,7 @@ use tuner_search as evolve;
 use tuner_store::TRIAL_COSTS;
 
 impl<E: Evaluator> Driver<'_, E> {
-    /// Reports tasks whose trials exceed their share of the budget.
+    /// Emits a note for each task whose trials exceed its share of the budget.
     pub(super) fn note_postponed(&mut self) {
         while let Some(postponed) = self.schedule.take_postponed() {
             let key = &self.tasks[postponed.task].key;

@@ -6,8 +6,7 @@ use crate::evaluator::Evaluator;
 use crate::event::{Event, StopReason};
 
 impl<E: Evaluator> Driver<'_, E> {
-    /// Starts the postponed proofs at the end of a run that has time left. Reports whether one is
-    /// being made.
+    /// Starts the postponed proofs at the end of a run with time left. Reports whether one is in progress.
     pub(super) fn proves_more(&mut self, stop: Option<StopReason>) -> bool {
         if matches!(stop, Some(StopReason::Budget | StopReason::Interrupted)) {
             return false;
@@ -23,7 +22,7 @@ impl<E: Evaluator> Driver<'_, E> {
         if self.settled.is_empty() {
             return Ok(());
         }
-        // A proof changes the row of a trial, which must be stored before.
+        // A proof updates the row of its trial, which must be stored before.
         self.drain().await?;
         for settled in std::mem::take(&mut self.settled) {
             let task = &self.tasks[settled.task];

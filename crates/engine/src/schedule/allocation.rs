@@ -11,14 +11,14 @@ use super::{Schedule, TaskState};
 
 /// Trials of a task before gains are compared: the default and two more.
 pub(crate) const FIRST_TRIALS: u64 = 3;
-/// Gain that the history of a task expects in addition to what it saw, spread over as many further
+/// Additional gain that a task's history predicts beyond the observed gains, spread over as many further
 /// trials as the task had.
 const PRIOR_GAIN: f64 = 0.1;
 /// Trials over which a task without any passing candidate halves its expected gain.
 const HOPELESS_TRIALS: f64 = 10.0;
 
 /// Share of the budget that the missing first trials of a postponed task may take before other tasks
-/// go on. Chosen so that a task is not left with its default for seconds.
+/// continue. Chosen so that saving a few seconds does not leave a task with its default only.
 const BRIEF: f64 = 0.05;
 
 /// Rule for the next task.
@@ -36,14 +36,14 @@ pub enum Allocation {
 /// Unit of the cost of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum CostUnit {
-    /// Trials count alike: a run that is limited by their number, on a device of fixed order.
+    /// One unit per trial: a run limited by trials, on a device of fixed order.
     #[default]
     Trials,
     /// Seconds on the device's clock.
     Seconds,
 }
 
-/// What a task received and gained.
+/// Cost and gain of a task so far.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     /// Weight of its gain.
@@ -60,7 +60,7 @@ pub(super) struct Account {
     history: Vec<f64>,
     /// A single trial exceeds the task's share of the budget.
     pub(super) postponed: bool,
-    /// The user knows that it is postponed.
+    /// The user was notified that it is postponed.
     pub(super) announced: bool,
 }
 
@@ -107,7 +107,7 @@ impl Account {
         let trials = self.history.len();
         let after = self.asked as f64 - trials as f64 / 2.0 + 1.0;
         let Some(now) = self.history.last().filter(|now| now.is_finite()) else {
-            // Nothing passed: the first that does is worth much, and the chance of it decays.
+            // No candidate passed: the first success has a large gain, and its probability decays.
             return (-(self.asked as f64) / HOPELESS_TRIALS).exp2();
         };
         let half = self.history.get(trials / 2).copied().unwrap_or(*now);
@@ -127,7 +127,7 @@ impl TaskState {
         let by_model = self.strategy.expected_improvement();
         let mut gain = by_model.map_or(by_history, |model| (model * by_history).sqrt());
         if let Some(left) = self.strategy.remaining_gain() {
-            // The bound holds for all further trials together.
+            // The bound holds for the sum over all further trials.
             gain = gain.min(left / trials);
         }
         let cost = match unit {
@@ -250,7 +250,7 @@ impl<W> Schedule<W> {
         self.clear_waits();
     }
 
-    /// Lets tasks whose search needed a result propose again.
+    /// Allows tasks that waited for a result to propose again.
     pub(super) fn clear_waits(&mut self) {
         for task in &mut self.tasks {
             task.waits = false;

@@ -25,7 +25,7 @@ impl BestTime {
         Self::new(&judged.found.judgement, judged.time()?)
     }
 
-    /// Returns the time of a candidate whose results were compared like this.
+    /// Returns the time with the rank class of this comparison.
     pub(super) fn compared(self, compared: Option<Compared>) -> Self {
         let class = rank_class(compared);
         Self { class, ..self }
@@ -94,7 +94,7 @@ pub(super) fn lacks_proof(stored: &Judgement) -> bool {
     let partly = stored
         .compared
         .is_some_and(|compared| compared != Compared::Whole);
-    // A stored judgement has no field for the attempt; its detail says why a proof is missing.
+    // A stored judgement has no field for the attempt; its detail has the reason of a missing proof.
     let tried = stored.detail.contains(NOT_PROVEN) && !stored.detail.contains(OUT_OF_BUDGET);
     partly && !tried
 }

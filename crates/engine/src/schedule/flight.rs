@@ -21,7 +21,7 @@ pub(in super::super) struct Flight<W> {
     pub(super) facts: Option<CompileStats>,
     /// The number of results after which its turn may come.
     pub(super) earliest_turn: u64,
-    /// Time that its steps took so far, seconds; `None` where the device's clock counts.
+    /// Time that its steps took so far, seconds; `None` on devices with a virtual clock.
     pub(in super::super) spent: Option<f64>,
     /// The search chose it.
     pub(super) had_turn: bool,

@@ -26,11 +26,11 @@ pub(super) struct PostponedProof {
     pub(super) time: BestTime,
     /// The search's observation if the candidate is right.
     pub(super) observation: Observation,
-    /// Ticket of the proof that is being made.
+    /// Ticket of its proof in progress.
     pub(super) proof: Option<Ticket>,
 }
 
-/// A postponed proof that was made.
+/// A completed postponed proof.
 pub(in super::super) struct Settled {
     pub(in super::super) task: usize,
     pub(in super::super) config: Config,
@@ -90,7 +90,7 @@ impl TaskState {
         self.best().is_none_or(|best| time.proven() < best)
     }
 
-    /// Takes the fastest postponed proof of the task, unless one is being made.
+    /// Takes the fastest postponed proof of the task, unless one is in progress.
     fn next_postponed(&mut self, ticket: Ticket) -> Option<&PostponedProof> {
         if self
             .postponed_proofs
@@ -106,8 +106,8 @@ impl TaskState {
         Some(next)
     }
 
-    /// Ends a postponed proof: the search observes the result, and so it does those that cannot be
-    /// the best any more.
+    /// Ends a postponed proof: the search observes the result, and the results that can no longer become
+    /// the best.
     fn settle_postponed(&mut self, place: usize, judgement: &Judgement) -> Config {
         let postponed = self.postponed_proofs.remove(place);
         if judgement.is_ok() {
@@ -154,7 +154,7 @@ impl<W> Schedule<W> {
         !self.stopped && !self.tasks[task].postponed_proofs.is_empty() && !self.postpones()
     }
 
-    /// Returns the next postponed proof of a task, from then on being made.
+    /// Starts the next postponed proof of a task.
     pub(super) fn postponed_proof(&mut self, task: usize) -> Option<Proof> {
         let ticket = self.next_ticket + 1;
         let postponed = self.tasks[task].next_postponed(ticket)?;
@@ -174,7 +174,7 @@ impl<W> Schedule<W> {
         Some(proof)
     }
 
-    /// Returns a postponed proof to make at the end of the run.
+    /// Returns a postponed proof to run at the end of the run.
     pub(in super::super) fn last_proof(&mut self) -> Option<Proof> {
         (0..self.tasks.len()).find_map(|task| self.postponed_proof(task))
     }

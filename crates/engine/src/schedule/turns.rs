@@ -34,9 +34,8 @@ impl<W> Schedule<W> {
         ready.next()
     }
 
-    /// With a fixed order, returns the candidate whose turn it is. It depends only on the number of
-    /// results: chosen among the due candidates once all of these are prepared, so that threads
-    /// change nothing.
+    /// With a fixed order, returns the candidate whose turn it is: chosen among the due candidates once all
+    /// of these are prepared. It depends only on the number of results, so thread timing has no effect.
     fn fixed_turn(&mut self) -> Option<Ticket> {
         if self.turn_of.is_none() {
             // If no flight is due yet, the earliest one counts as due: only its result could
@@ -49,9 +48,8 @@ impl<W> Schedule<W> {
             let earliest_turn = first.max(self.told);
             let due = |flight: &Flight<W>| flight.earliest_turn <= earliest_turn;
             let chosen = |flight: &Flight<W>| self.tasks[flight.task].strategy.chooses();
-            // Waiting until all due candidates are prepared makes the choice a function of the
-            // number of results. A strategy that never chooses takes the first one and need not
-            // wait.
+            // Waiting until all due candidates are prepared makes the choice a function of the number of
+            // results. A strategy that never chooses takes the first one and need not wait.
             let mut awaited = self.flights.iter().filter(|f| due(f) && chosen(f));
             if awaited.any(|flight| matches!(flight.state, State::Preparing)) {
                 return None;
@@ -80,7 +78,7 @@ impl<W> Schedule<W> {
     }
 
     /// Returns a candidate that may win and has deferred checks, or that is about to be the best
-    /// and was not run whole: it is not reported before these are judged. With a fixed order it is
+    /// and was not run whole: it is reported after these checks. With a fixed order it is
     /// the one whose turn it is, so that it is compared with the same best on every machine. A
     /// postponed proof of its task comes before it.
     pub(in super::super) fn next_to_prove(&mut self) -> Option<Proof> {
@@ -137,7 +135,7 @@ impl<W> Schedule<W> {
             Order::Fixed => Some(self.fixed_turn()?),
             Order::Arrival => None,
         };
-        // Times of a real GPU depend on its state, so those that matter are taken again.
+        // Times of a real GPU depend on its state, so those that matter are measured again.
         let remeasures = self.order == Order::Arrival;
         let proves = self.proves;
         let tasks = &self.tasks;

@@ -15,7 +15,7 @@ fn a_kernel_that_is_packed_and_laid_out_elsewhere_has_the_same_content() {
     let other = Kernel::load(&path).unwrap();
     assert_eq!(other.template.hash, kernel.template.hash);
     assert_eq!(other.spec.kernel, kernel.spec.kernel);
-    // Once more over the existing files.
+    // Again over the existing files.
     unpack(&bundle, &files, folder.path()).unwrap();
 }
 

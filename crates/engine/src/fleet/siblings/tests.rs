@@ -28,7 +28,7 @@ fn a_gpu_that_differs_by_more_than_two_per_cent_is_in_a_group_of_its_own() {
         "{why}"
     );
     assert!(apart(&mut all, "fast", times(9.7, None)).is_some());
-    // Once stated it stays, whatever the next comparison returns.
+    // Once stated it stays, independent of later comparisons.
     assert!(apart(&mut all, "slow", times(10.0, None)).is_some());
 }
 
