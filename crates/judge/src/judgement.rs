@@ -43,7 +43,7 @@ impl TimedJudgement {
         }
     }
 
-    /// Reports whether the judgement holds whenever the candidate is judged: a timeout, a dead or
+    /// Reports whether the judgement is independent of when the candidate is judged: a timeout, a dead or
     /// lost worker or full memory may be the machine's fault, and is never reused for others.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
@@ -69,7 +69,7 @@ impl TimedJudgement {
     }
 }
 
-/// The answer as it crosses the pipe.
+/// A judgement as serialized on the pipe.
 #[derive(Deserialize)]
 struct WireJudgement {
     judgement: Judgement,
@@ -80,7 +80,7 @@ struct WireJudgement {
 
 impl From<WireJudgement> for TimedJudgement {
     fn from(received: WireJudgement) -> Self {
-        // A wrong candidate with a time is a contradiction: the caller refuses it.
+        // A wrong candidate with a time is a contradiction, which the caller rejects.
         let time = received.measured;
         Self {
             measured: time.map(|time| Measured::new(&Verified::checked(None), time)),

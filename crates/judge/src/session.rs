@@ -1,5 +1,5 @@
-//! Device interface of the gate, so that a real GPU, the virtual one and the test fakes are
-//! judged by the same code.
+//! Device interface of the gate, so that a real GPU, the virtual GPU and the test fakes are judged by the
+//! same code.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Slot(pub usize);
 /// Blocks of a launch to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blocks {
-    /// All of them.
+    /// All blocks.
     All,
     /// These, by linear index. Only a device that can omit blocks accepts this.
     Some(Vec<u64>),
@@ -27,12 +27,12 @@ pub enum Blocks {
 pub enum Order {
     /// The device's own.
     Natural,
-    /// The `number`th order that differs from it (from 1), if the device supports it: warps in
+    /// Order number `number` (from 1) that differs from the default, if the device supports it: warps in
     /// random order, blocks in an order that differs most from the earlier ones.
     Other {
         /// From 1.
         number: u32,
-        /// The same seed gives the same order.
+        /// Equal seeds produce equal orders.
         seed: u64,
     },
 }
@@ -53,8 +53,8 @@ pub struct Rounding {
 /// Work counted during a run. All zero on devices that do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Instructions executed by lanes; where tensor cores do most of the work, the instructions of
-    /// `mma.sync` for the same products.
+    /// Instructions executed by lanes; if tensor cores do most of the work, the instructions of `mma.sync`
+    /// for the same products.
     pub lane_instructions: u64,
     /// Warp instructions that are atomic.
     pub atomics: u64,
@@ -170,11 +170,11 @@ pub struct SlotRange {
 /// Equal byte ranges of a buffer at equal distances, as the rows of a tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StridedRange {
-    /// The first of them.
+    /// The first range.
     pub first: SlotRange,
     /// Bytes from the start of one to the start of the next.
     pub stride: u64,
-    /// Number of them.
+    /// Number of ranges.
     pub count: u64,
 }
 
@@ -214,7 +214,7 @@ impl StridedRange {
 pub enum TraceRequest<'a> {
     /// Stores that hit these bytes.
     Stores(&'a [SlotRange]),
-    /// All stores; refused where there are too many to list.
+    /// All stores; refused if there are too many to list.
     AllStores,
     /// All loads from these buffers.
     Loads(&'a [Slot]),
@@ -294,7 +294,7 @@ pub trait Session {
         self.upload(slot, bytes)
     }
 
-    /// Reports whether an input still holds what [`Session::upload_input`] wrote.
+    /// Reports whether an input is as [`Session::upload_input`] wrote it.
     ///
     /// # Errors
     /// A fault of the device.
@@ -371,17 +371,17 @@ pub trait Session {
     /// A fault of the device.
     fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Judgement>;
 
-    /// Returns the byte ranges, ascending and disjoint, that were not written since the last
-    /// poison; `None` if the device cannot tell (the gate then checks the poison pattern).
+    /// Returns the byte ranges, ascending and disjoint, that were not written since the last poison; `None`
+    /// if the device cannot report them (the gate then checks the poison pattern).
     fn unwritten(&self, slot: Slot) -> Option<Vec<Range<u64>>>;
 
-    /// Returns the byte ranges, ascending and disjoint, that the last run did not read; `None` if the
-    /// device cannot tell. Bytes that were read may be among them.
+    /// Returns byte ranges, ascending and disjoint, that cover all bytes that the last run did not read;
+    /// `None` if the device cannot report them. Bytes that were read may be included.
     fn unread(&self, _slot: Slot) -> Option<Vec<Range<u64>>> {
         None
     }
 
-    /// Reports whether a kernel stored to a buffer since the last upload, if the device can tell: a
+    /// Reports whether a kernel stored to a buffer since the last upload, if the device can report it: a
     /// store may leave the value unchanged.
     fn is_overwritten(&self, _slot: Slot) -> bool {
         false
@@ -390,8 +390,8 @@ pub trait Session {
     /// Reports whether blocks can be omitted from a launch.
     fn can_sample(&self) -> bool;
 
-    /// Traces the accesses of a launch without computing the stored values: the contents of buffers
-    /// that it writes mean nothing afterwards, and their written bytes count as written.
+    /// Traces the accesses of a launch without computing the stored values. Afterwards the contents of
+    /// buffers that it writes are undefined, and their written bytes count as written.
     ///
     /// # Errors
     /// The launch was refused, or the device failed.
@@ -411,8 +411,8 @@ pub trait Session {
         false
     }
 
-    /// Makes later runs compute shadow values, or not: each floating-point value in double precision
-    /// from exact inputs, beside the ordinary one. Returns whether the device can.
+    /// Enables or disables shadow values in later runs: each floating-point value is also computed in
+    /// double precision from exact inputs. Returns whether the device supports them.
     fn set_shadow_values(&mut self, _shadow_values: bool) -> bool {
         false
     }
@@ -426,8 +426,8 @@ pub trait Session {
         None
     }
 
-    /// Resets the variables of modules (`__device__`) to their initializers for all later runs: a
-    /// candidate then sees the state of a newly loaded module.
+    /// Resets the variables of modules (`__device__`) to their initializers for all later runs: a candidate
+    /// then starts with the state of a newly loaded module.
     fn forget_variables(&mut self) {}
 
     /// Restores the module's variables to their values before the first run since the last reset.

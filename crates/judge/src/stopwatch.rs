@@ -25,9 +25,8 @@ pub struct Sample {
     pub cycles: Option<f64>,
     /// Mean clock of the multiprocessors during the sample, MHz.
     pub clock_mhz: Option<f64>,
-    /// The device reports that it throttled for heat or a fault during the sample. A clock that is
-    /// low for lack of load does not count, nor does one held down by a power limit: that is the
-    /// device's normal state.
+    /// The device throttled for heat or a fault during the sample, by its own report. A clock that is low
+    /// for lack of load or by a power limit does not count: that is the device's normal state.
     pub throttled: bool,
     /// The host had not queued everything when the sample began, so the device may have waited for
     /// the host.
@@ -35,7 +34,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// A sample of which only the time is known.
+    /// Builds a sample with a time only.
     #[must_use]
     pub fn of_micros(micros: f64) -> Self {
         Self {
@@ -48,7 +47,7 @@ impl Sample {
     }
 }
 
-/// Energy in a window of the device's counter.
+/// Energy during a window of the device's counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draw {
     /// Increase of the counter, millijoules.

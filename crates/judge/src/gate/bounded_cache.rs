@@ -37,7 +37,7 @@ impl<K: Hash + Eq + Clone, V> BoundedCache<K, V> {
         self.values.get(key).map(|entry| &entry.value)
     }
 
-    /// Stores a value of this size. The new value itself is never evicted, whatever its size.
+    /// Stores a value of this size. The new value itself is never evicted, even if it exceeds the limit.
     pub(super) fn insert(&mut self, key: K, value: V, bytes: u64) {
         self.tick += 1;
         let entry = Entry {

@@ -13,7 +13,7 @@ use tuner_core::record::Verdict;
 const LINKED_FACTOR: u64 = 4;
 
 pub(super) enum Closure {
-    /// The sample with all that it depends on, and lane instructions of that.
+    /// The sample with all its dependencies, and the lane instructions of these.
     Closed(Sample, u64),
     TooLarge,
     Unknown(String),
@@ -25,8 +25,8 @@ impl Gate<'_> {
         self.demands.sample_limit.saturating_mul(LINKED_FACTOR)
     }
 
-    /// Estimates the points whose dependencies are affordable from those of one. Points share
-    /// dependencies, so twice as many are tried.
+    /// Estimates the number of points with affordable dependencies from the dependencies of one. Points
+    /// share dependencies, so twice as many are tried.
     pub(super) fn affordable_points(
         &mut self,
         coverage: &Coverage,
@@ -58,7 +58,8 @@ impl Gate<'_> {
             .iter()
             .map(|list| list.iter().copied().collect())
             .collect();
-        // From the last launch: blocks that it adds to earlier ones are closed in their turn.
+        // Starts at the last launch: blocks that it adds to earlier launches are closed when these are
+        // reached.
         for reader in (0..blocks.len()).rev() {
             if blocks[reader].is_empty() {
                 continue;

@@ -21,10 +21,10 @@ pub struct Comparison {
     pub first_wrong: Option<(u64, f64, f64, f64)>,
     /// Positions of the wrong elements and their kind of difference.
     pub(super) pattern: Option<WrongElements>,
-    /// Elements at which the reference jumps under other roundings: each is compared with all
-    /// values that the reference takes.
+    /// Elements at which the reference jumps under other roundings: each is compared with all values that
+    /// the reference returned.
     pub discontinuous: u64,
-    /// Elements outside their tolerance that are as few and as near as roundings explain.
+    /// Elements outside their tolerance, but few and near enough to be explained by rounding.
     pub rare: u64,
     /// Largest error of these, in tolerances.
     pub rare_error: f64,
@@ -56,8 +56,9 @@ impl Comparison {
         self.wrong == 0 && self.max_error <= 1.0
     }
 
-    /// Accepts wrong elements of a floating-point type: at most one in [`ELEMENTS_PER_RARE`], within
-    /// [`RARE_ERROR`] tolerances. A candidate that rounds at other places than the reference has such.
+    /// Accepts a few wrong elements of a floating-point type: at most one in [`ELEMENTS_PER_RARE`], within
+    /// [`RARE_ERROR`] tolerances. A candidate that rounds at other points than the reference has such
+    /// elements.
     pub(super) fn accept_rare(&mut self) {
         if self.wrong > 0 && self.has_few_wrong() && self.max_error <= RARE_ERROR {
             self.rare = std::mem::take(&mut self.wrong);
@@ -99,7 +100,7 @@ impl Comparison {
     }
 
     fn element(&mut self, index: u64, got: f64, [want, tolerance]: [f64; 2]) {
-        // Equal infinities agree; NaN agrees with NaN only; anything else not finite is wrong.
+        // Equal infinities agree; NaN agrees only with NaN; any other non-finite value is wrong.
         let difference = if got == want || (got.is_nan() && want.is_nan()) {
             0.0
         } else if got.is_finite() && want.is_finite() {
@@ -145,7 +146,7 @@ impl Comparison {
             // Without a tolerance any error counts as infinite. For integers half a unit is the
             // divisor, since they differ by at least one.
             let least = if whole.is_some() { 0.5 } else { 0.0 };
-            // Infinity means that a value which is not finite replaced a finite one.
+            // Infinity is reserved for a non-finite value in place of a finite one.
             (difference / tolerance.max(least)).min(f64::MAX)
         };
         self.max_error = self.max_error.max(ratio);
@@ -251,7 +252,7 @@ pub fn with_oracle(
                     result.element(index, got, *want);
                     error += (got - want[0]).powi(2);
                 }
-                // Equal infinities differ by NaN, and other ones count as wrong elements already.
+                // Equal infinities differ by NaN; other ones already count as wrong elements.
                 if unit.bound > 0.0 && error.is_finite() {
                     result.max_error = result.max_error.max((error / unit.bound).sqrt());
                 }
@@ -282,7 +283,7 @@ pub fn with_reference(
             continue;
         }
         let got = element.decode(got);
-        // What the reference itself returns is never wrong, however far it is from the centre.
+        // The reference's own result is never wrong, however far it is from the centre.
         let centre = if got == value { value } else { centre };
         result.element(index, got, [centre, tolerance]);
     }

@@ -15,20 +15,20 @@ const ORDERINGS: [&str; 8] = [
     ".relaxed",
 ];
 
-/// Reports whether code updates memory that several blocks share atomically.
+/// Reports whether code atomically updates memory that several blocks share.
 pub(super) fn updates_atomically(ptx: &str) -> bool {
     let shared = |rest: &str| {
         let name = rest.split_whitespace().next().unwrap_or(rest);
         name.contains(".shared")
     };
     ["atom.", "red."].iter().any(|start| {
-        // Atomics on shared memory order nothing between blocks.
+        // Atomics on shared memory do not order accesses of different blocks.
         ptx.match_indices(start)
             .any(|(at, _)| !shared(&ptx[at..]) && is_opcode(&ptx[..at]))
     }) || ptx.contains("cp.reduce.")
 }
 
-/// Reports whether text before an opcode can precede one: identifiers may contain its letters.
+/// Reports whether `before` can precede an opcode: identifiers may contain its letters.
 fn is_opcode(before: &str) -> bool {
     let last = before.chars().next_back();
     last.is_none_or(|last| last.is_whitespace() || matches!(last, ';' | '{' | '.'))

@@ -39,7 +39,7 @@ pub(super) struct Sample {
     /// Elements of each output that can be compared: the sample contains all blocks that write them
     /// and all blocks that those depend on.
     pub(super) elements: Vec<Vec<Range<u64>>>,
-    /// Those of an in-out buffer that no block writes.
+    /// Elements of an in-out buffer that no block writes.
     pub(super) untouched: Vec<Vec<Range<u64>>>,
     /// Blocks depend on one another, so only `elements` can be compared, not everything that the
     /// sample writes.
@@ -111,7 +111,7 @@ impl Gate<'_> {
         self.closed_sample(&coverage, slots, costs)
     }
 
-    /// Chooses as many points as are affordable with all that they depend on.
+    /// Chooses as many points as are affordable with all their dependencies.
     fn closed_sample(
         &mut self,
         coverage: &Coverage,
@@ -162,7 +162,8 @@ impl Gate<'_> {
             return Ok(known);
         }
         let coverage = Arc::new(self.cover(data, slots, linked)?);
-        // A level with a larger limit may still find out, and a note belongs to each verdict.
+        // An unknown coverage is not cached: a level with a larger limit may succeed. Nor is one with a
+        // note, which every verdict must repeat.
         if coverage.unknown.is_none() && self.note.is_none() {
             self.references.keep_coverage(key, &coverage);
         }
@@ -201,8 +202,8 @@ impl Gate<'_> {
         let mut unknown = None;
         let mut written: BTreeSet<Slot> = BTreeSet::new();
         for number in 0..plan.launches.len() {
-            // All stores show two blocks that store to one byte, and later which blocks wrote what
-            // a sampled block reads.
+            // The list of all stores shows two blocks that store to one byte, and later which blocks wrote
+            // the bytes that a sampled block reads.
             let mut traced = self.trace_all(number, slots, TraceRequest::AllStores)?;
             let listed = matches!(traced, TraceResult::Done(_));
             if !listed {
@@ -312,8 +313,8 @@ impl Gate<'_> {
         )?)
     }
 
-    /// Returns the buffer, if any, whose contents decide a trace but differ from those of the run:
-    /// the kernel computes them, and a trace computes no data.
+    /// Returns the buffer, if any, whose contents determine a trace but differ from those of the run: the
+    /// kernel computes them, and a trace does not compute data.
     fn undecided(
         &self,
         trace: &AccessTrace,
@@ -354,7 +355,7 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
     ) -> Result<(), Stop> {
         let ptx = &self.plan.code.ptx;
-        // A trace has no values, so equal ones cannot be told from others.
+        // A trace has no values, so it cannot show whether the stores are of equal values.
         if self.plan.gate.same_value_writes || can_order_blocks(ptx) {
             return Ok(());
         }
@@ -452,8 +453,8 @@ impl Gate<'_> {
     }
 }
 
-/// Reports whether a kernel may read a buffer that it writes without an error: of in-out buffers
-/// alone the contents are defined.
+/// Reports whether a kernel may legally read a buffer that it writes: only in-out buffers have defined
+/// contents.
 fn reads_results(plan: &Plan) -> bool {
     plan.arguments
         .iter()

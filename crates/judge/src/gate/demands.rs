@@ -1,4 +1,4 @@
-//! Demands: the checks that the gate makes for a candidate.
+//! Demands: the checks that the gate runs for a candidate.
 
 use super::level::Level;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ tuner_core::with_defaults! {
     /// Checks of one candidate on one problem.
     #[derive(Debug, Clone)]
     pub struct Demands {
-        /// Level that these demands belong to.
+        /// The level of these demands.
         pub level: Level = Level::Screening,
         /// Seeds of the input data; one run for each.
         pub seeds: Vec<u64> = vec![0x5eed],
@@ -17,8 +17,8 @@ tuner_core::with_defaults! {
         /// Lane instructions up to which a problem is run whole; larger ones are sampled if the
         /// device can omit blocks.
         pub whole_limit: u64 = 200_000_000,
-        /// The same limit for problems whose sample cannot be compared: several launches or
-        /// atomics, whose blocks use one another's results.
+        /// The same limit for problems whose sample cannot be compared: several launches or atomics, whose
+        /// blocks use each other's results.
         pub uncomparable_limit: u64 = 200_000_000,
         /// Maximum lane instructions of a sample.
         pub sample_limit: u64 = 50_000_000,
@@ -33,8 +33,8 @@ tuner_core::with_defaults! {
         /// Minimum warp instruction limit of one block of the reference: it runs once for all
         /// candidates, and one block may compute a whole row.
         pub reference_block_limit: u64 = 1 << 25,
-        /// Lane instructions that a whole run for a proof may take, for the candidate and for its
-        /// reference each; `None` if this is not a proof.
+        /// Maximum lane instructions of a whole run for a proof, for the candidate and for its reference
+        /// each; `None` if this is not a proof.
         pub proof_limit: Option<u64> = None,
         /// Folder that receives the contents of the outputs after the first whole run.
         pub outputs: Option<PathBuf> = None,
@@ -89,7 +89,7 @@ impl Demands {
     }
 
     /// Returns the cost of the data of a proof, in lane instructions; 0 for other checks, whose limits
-    /// admit no large data.
+    /// exclude large data.
     pub(super) fn data_cost(&self, plan: &Plan) -> u64 {
         let buffers = plan.arguments.iter().filter(|a| a.role != Role::Scalar);
         let bytes = buffers
@@ -136,8 +136,7 @@ const REFERENCE_LIMIT_FACTOR: u64 = 3;
 /// Maximum lane instructions of a run whose outputs are written.
 pub const OUTPUT_LIMIT: u64 = 1 << 40;
 
-/// Lane instructions that take as long as a byte of a buffer, which is filled, poisoned, read back
-/// and compared.
+/// Cost of a buffer's byte in lane instructions: it is filled, poisoned, read back and compared.
 const BYTE_COST: u64 = 8;
 
 /// Lanes of a warp.

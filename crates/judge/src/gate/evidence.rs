@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use tuner_core::record::Hazard;
 
-/// Evidence that a candidate passed. Only this module makes one for kernels that ran.
+/// Evidence that a candidate passed. Only this module constructs one for kernels that ran.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// Largest error divided by its tolerance; `None` if nothing was compared.
@@ -13,7 +13,7 @@ pub struct Evidence {
     /// Reason why a block was abandoned before its end, if one was: its outputs were not compared.
     /// The candidate passes only if it is known to be right otherwise.
     pub budget_exhausted: Option<String>,
-    /// Other checks that were not made.
+    /// Other checks that were omitted.
     pub note: Option<String>,
     /// Warnings: legal but fragile.
     pub warnings: Vec<Hazard>,
@@ -25,7 +25,7 @@ pub struct Evidence {
     pub not_finite: Option<String>,
 }
 
-/// Adds new findings: one for each position and text, whatever the block.
+/// Adds new findings: one for each position and text, independent of the block.
 pub fn add_new(known: &mut Vec<Hazard>, found: Vec<Hazard>) {
     for new in found {
         let same =

@@ -1,5 +1,5 @@
-//! Evidence value of a problem's expected results: none if they are NaN or infinite everywhere,
-//! little if they are one constant for all inputs.
+//! Evidence value of a problem's expected results: zero if they are NaN or infinite everywhere, low if they
+//! are one constant for all inputs.
 
 use super::adversarial::Data;
 use super::compare::Comparison;
@@ -115,8 +115,8 @@ impl Expectations {
         })
     }
 
-    /// Returns a warning for each output whose expected values are the same constant for several
-    /// seeds, and for each in place of whose values the space's tolerance accepts zeros.
+    /// Returns a warning for each output whose expected values are one constant for several seeds, and for
+    /// each output for which the space's tolerance accepts zeros.
     pub(super) fn warnings(&self, plan: &Plan) -> Vec<Hazard> {
         let arguments = plan.compared().enumerate();
         let details = arguments.filter_map(|(number, argument)| {
@@ -141,7 +141,7 @@ impl Expectations {
     }
 }
 
-/// Reports whether the tolerance that the space gives accepts 0 for all values up to this size.
+/// Reports whether the tolerance of the space accepts 0 for all values up to this size.
 fn accepts_zeros(plan: &Plan, largest: f64) -> bool {
     let given = plan.gate.tolerance();
     let accepted = given.is_some_and(|(atol, rtol)| largest <= atol + rtol * largest);

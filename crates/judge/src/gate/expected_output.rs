@@ -34,13 +34,13 @@ const NORM_MIN_GROUPS: u64 = 8;
 /// its bound if it only rounds.
 const NORM_MIN_EFFECTIVE: f64 = 48.0;
 
-/// Effective number of [groups](Oracle::together) of elements with correlated errors from which their
-/// mean is that of many. With fewer, one row of attention whose largest weight rounds badly may carry the
-/// tile, and the squared bound is larger by [`PER_MISSING_GROUP`] for each time that ten exceeds their number.
+/// Effective number of [groups](Oracle::together) of elements with correlated errors above which their mean
+/// is reliable. With fewer, one row of attention whose largest weight rounds badly may dominate the tile,
+/// and the squared bound grows by the share [`PER_MISSING_GROUP`] · ([`MANY_GROUPS`] / groups − 1).
 const MANY_GROUPS: f64 = 10.0;
 
 /// Of 9,600 simulated honest tiles (weights spread over many keys, and over few; the maximum of the first
-/// 64 keys) the worst has 1.18 of the bound without this, and 0.97 with it.
+/// 64 keys) the worst reaches 1.18 of the bound without this, and 0.97 with it.
 const PER_MISSING_GROUP: f64 = 0.35;
 
 /// Elements expected at once: limits their memory and the time between two progress reports.
@@ -146,7 +146,7 @@ fn norm_bound(oracle: &dyn Oracle, element: Element, expected: &[Expected]) -> f
     squares.iter().sum::<f64>() * (1.0 + PER_MISSING_GROUP * missing)
 }
 
-/// The number of equal parts that would carry a sum as these do: (Σx)² / Σx².
+/// Returns the number of equal parts with the same sum and sum of squares: (Σx)² / Σx².
 fn effective(parts: impl Iterator<Item = f64>) -> f64 {
     let (sum, squares) = parts.fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     if squares > 0.0 {

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::units::ContentHash;
 
-/// Largest values that are moved, and the number of smallest ones.
+/// Number of largest values that are moved, and of smallest ones.
 const MOVED: usize = 64;
 
 /// Elements that no launch reads, by argument.
 pub(super) type UnreadElements = BTreeMap<usize, Vec<Range<u64>>>;
 
-/// Returns the number by which data names a set of elements.
+/// Returns the number by which `Data` refers to a set of elements.
 pub(super) fn number_of(unread: &UnreadElements) -> u64 {
     let hash = ContentHash::from_parts([format!("{unread:?}").as_bytes()]);
     u64::from_str_radix(hash.as_str().get(..16).unwrap_or_default(), 16).unwrap_or(0)
@@ -35,7 +35,7 @@ pub(super) fn move_extremes(
     let mut moved = bytes.to_vec();
     let size = element.size();
     let sources = extremes(bytes, element);
-    // Distinct elements: a value that is swapped into one twice would leave it again.
+    // Distinct elements: a second swap into the same element would move the first value out again.
     let wanted = usize::try_from(total)
         .unwrap_or(usize::MAX)
         .min(sources.len());
@@ -53,7 +53,7 @@ pub(super) fn move_extremes(
     moved.into()
 }
 
-/// Returns the element at a position of a set that holds it.
+/// Returns the element at a position of a set.
 fn nth(set: &[Range<u64>], mut position: u64) -> u64 {
     for range in set {
         let length = range.end - range.start;
@@ -65,9 +65,9 @@ fn nth(set: &[Range<u64>], mut position: u64) -> u64 {
     0
 }
 
-/// Returns the indices of the largest and the smallest values. NaN counts as neither.
+/// Returns the indices of the largest and the smallest values, without NaN.
 fn extremes(bytes: &[u8], element: Element) -> Vec<usize> {
-    // The order of the bits of floats, as signed numbers, is that of their values.
+    // As signed integers, the bits of floats are ordered like their values.
     let key = |value: f64| {
         let bits = value.to_bits() as i64;
         bits ^ (((bits >> 63) as u64) >> 1) as i64
@@ -79,7 +79,7 @@ fn extremes(bytes: &[u8], element: Element) -> Vec<usize> {
     };
     let largest = greatest(values().map(|(value, at)| (key(value), at)));
     let smallest = greatest(values().map(|(value, at)| (!key(value), at)));
-    // In turn, so that a few elements get some of both.
+    // Alternating, so that a few elements get some of both.
     let pairs = largest.into_iter().zip(smallest);
     pairs.flat_map(|(large, small)| [large, small]).collect()
 }
@@ -88,7 +88,7 @@ fn extremes(bytes: &[u8], element: Element) -> Vec<usize> {
 fn greatest(keys: impl Iterator<Item = (i64, usize)>) -> Vec<usize> {
     let mut kept = BinaryHeap::with_capacity(MOVED + 1);
     for key in keys {
-        // The least of the kept ones leaves.
+        // Evicts the smallest of the kept keys.
         if kept.len() < MOVED || kept.peek().is_some_and(|Reverse(least)| *least < key) {
             kept.push(Reverse(key));
             if kept.len() > MOVED {

@@ -26,7 +26,7 @@ pub fn launch(entry: &str, count: u64) -> PlanLaunch {
     PlanLaunch::new(entry, [blocks, 1, 1], [THREADS, 1, 1], vec![0, 1, 2])
 }
 
-/// Returns the number of elements as the generator counts them: vectors and structs count once.
+/// Returns the number of elements in the generator's units: a vector or struct counts as one.
 #[must_use]
 pub fn elements(argument: &PlanArgument) -> u64 {
     match &argument.layout {
@@ -78,7 +78,7 @@ pub fn run_generators(
     };
     for (index, argument) in plan.arguments.iter().enumerate() {
         if let (Fill::Kernel(entry), true) = (&argument.fill, argument.role.is_filled()) {
-            // Two arguments with the same generator must not get the same data.
+            // Different seeds, so that two arguments with the same generator get different data.
             let own = plan_of(argument, entry, code, seed ^ (index as u64) << 32);
             let bytes = run_generator(session, &own).map_err(|why| OracleError::Data {
                 argument: argument.name.clone(),

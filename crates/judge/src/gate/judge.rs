@@ -39,8 +39,8 @@ impl Gate<'_> {
             let argument = &self.plan.arguments[*index];
             written.push(match (&initial[*index], &pass.elements) {
                 (_, Some(elements)) => elements[number].clone(),
-                // An element that only blocks outside the sample write keeps its value; a chosen
-                // one that keeps it must.
+                // An unchanged element may be written only by blocks outside the sample; a chosen one is
+                // compared in either case.
                 (Some(before), None) if pass.sampled => {
                     let bytes = self.bytes_of(contents)?;
                     let changed = changed(before, &bytes, argument.element.size());
@@ -116,8 +116,8 @@ impl Gate<'_> {
                 let detail = format!("the kernel changed its input `{name}`");
                 return Err(self.reject(Verdict::Incorrect, detail));
             }
-            // Equal contents do not show that the kernel left them alone: it may have stored what
-            // was there.
+            // Equal contents do not prove that the kernel did not write: it may have stored the same
+            // values.
             if self.session.is_overwritten(slot) {
                 let name = &self.plan.arguments[index].name;
                 let detail = format!(
@@ -149,7 +149,7 @@ impl Gate<'_> {
         let holes = without_padding(argument, holes);
         if let (Some(detail), false) = (hole_detail(self.plan, argument, &holes), pass.sampled) {
             if self.plan.reference == PlanReference::None {
-                // Results are not judged here, but the finding is still worth a note.
+                // Results are not judged here, but the finding is worth a note.
                 self.note.get_or_insert(detail);
                 return Ok(outside(&holes, size, count));
             }
@@ -244,7 +244,7 @@ impl Gate<'_> {
                 let runs: Vec<_> = runs.iter().map(|run| layout.column(field, run)).collect();
                 let runs = FurtherRuns {
                     rounded: runs.iter().map(Vec::as_slice).collect(),
-                    // A buffer of structs has no one type of errors.
+                    // Fields of a struct have different types, so the buffer has no shadow errors.
                     shadow_errors: None,
                 };
                 let result =
@@ -284,7 +284,7 @@ impl Gate<'_> {
                 if let Some((outputs, known)) = self.naive(data, number, written, pass)? {
                     let wanted = outputs.get(number).map_or(&[][..], Vec::as_slice);
                     let tolerance = Tolerance::for_argument(plan, &plan.arguments[index]);
-                    // Equal bytes pass under every spread, and the runs that show one are slow.
+                    // Equal bytes pass under every spread, and the runs that measure a spread are slow.
                     let equal = compare::are_equal(element, bytes, wanted, &known);
                     let precisions = precision(element).filter(|_| !equal);
                     let precisions = precisions.into_iter().collect();
@@ -296,7 +296,7 @@ impl Gate<'_> {
                         (tolerance.compare(bytes, wanted, &known, &runs), has_runs)
                     };
                     let (mut found, has_runs) = self.under_spread(data, &precisions, compare)?;
-                    // A tolerance that the space gives is a promise for every element.
+                    // A tolerance of the space applies to every element.
                     if has_runs && !tolerance.is_given() {
                         found.accept_rare();
                     }
@@ -315,10 +315,10 @@ impl Gate<'_> {
         }))
     }
 
-    /// Returns the oracle for an output, the rule, and the covered parts of what was written. On
-    /// adversarial inputs float64 decides: exactly if the case requires it, else by the oracle's
-    /// error model or the space's tolerance, whichever allows more. The same applies if the oracle
-    /// replaces a naive kernel that takes too long.
+    /// Returns the oracle for an output, the rule, and the covered parts of the written ranges. On
+    /// adversarial inputs float64 decides: exactly if the case requires it, else by the more permissive of
+    /// the oracle's error model and the space's tolerance. The same applies if the oracle replaces a naive
+    /// kernel that takes too long.
     pub(super) fn by_oracle(
         &mut self,
         data: Data,
@@ -348,14 +348,14 @@ impl Gate<'_> {
             return Ok((oracle, rule, parts));
         }
         let rule = match (&self.plan.reference, self.plan.gate.tolerance()) {
-            // In place of a naive kernel the oracle judges single elements only, like a comparison
-            // with the kernel.
+            // An oracle in place of a naive kernel judges only single elements, as a comparison with the
+            // kernel would.
             (PlanReference::Kernel { .. }, _) => Rule::Elements(None),
             (_, None) => Rule::Tiles,
             (_, given) => Rule::Elements(given),
         };
-        // One range means that everything was written; a proof then compares a million elements of
-        // it.
+        // A single range means that everything was written; a proof then compares a million of its
+        // elements.
         if let (Some(_), [all]) = (self.demands.proof_limit, written) {
             return Ok((oracle, rule, proof::compared_pieces(all, tile, data.seed)));
         }
@@ -365,13 +365,12 @@ impl Gate<'_> {
         Ok((oracle, rule, parts))
     }
 
-    /// Compares by a rule. If the oracle's error model of single elements refuses, the space's
-    /// tolerance is tried.
+    /// Compares by a rule. If the oracle's error model of single elements rejects, the space's tolerance is
+    /// tried.
     pub(super) fn by_rule(&self, rule: Rule, compare: impl Fn(Rule) -> Comparison) -> Comparison {
         let model = compare(rule);
         match (rule, self.plan.gate.tolerance()) {
-            // Whichever allows more decides: the user's tolerance may cover deliberate
-            // approximations.
+            // The more permissive one decides: the user's tolerance may cover deliberate approximations.
             (Rule::Elements(None), Some(flat)) if !model.passed() => {
                 compare(Rule::Elements(Some(flat)))
             }

@@ -1,9 +1,8 @@
 //! Identity of the data that a candidate is compared with.
 //!
-//! Reference data outlives a candidate, and in a daemon a run. It is stored by the content of
-//! everything that determines it. Names of kernels and problems, addresses and file paths do not
-//! count: two kernels of one signature may have different references, and a reference kernel may be
-//! edited between two runs.
+//! Reference data outlives a candidate, and in a daemon a run. It is stored by the content of everything
+//! that determines it. Names of kernels and problems, addresses and file paths are excluded: two kernels
+//! with one signature may have different references, and a reference kernel may be edited between two runs.
 
 use super::adversarial::{Data, oracle_of};
 use super::naive::Kernel;
@@ -39,8 +38,8 @@ impl<'a> KeyedPlan<'a> {
         (self.outputs.clone(), data)
     }
 
-    /// Returns the identity of the candidate on this problem: of everything that decides which
-    /// elements it writes for `data`.
+    /// Returns the identity of the candidate on this problem: of everything that determines the elements
+    /// that it writes for `data`.
     pub(super) fn candidate(&self, data: Data) -> DataKey {
         let Plan {
             code,
@@ -90,7 +89,7 @@ fn inputs_of(plan: &Plan) -> ContentHash {
             let value = argument.value.to_bits();
             let (element, role, fill) = (argument.element.name(), argument.role, &argument.fill);
             let (name, more) = (&argument.name, (&argument.layout, &argument.passed));
-            // A fill like the default one limits the numbers.
+            // A fill equal to the default one still limits the numbers.
             let any_value = if argument.any_value { " any_value" } else { "" };
             format!("{name:?} {element} {role:?} {shape:?} {fill:?} {value:x} {more:?}{any_value}")
         })
@@ -112,7 +111,7 @@ fn inputs_of(plan: &Plan) -> ContentHash {
     ContentHash::from_parts(texts.iter().map(String::as_bytes))
 }
 
-/// Encodes everything else that decides the outputs of a reference kernel and its acceptance: code,
+/// Encodes everything else that determines the outputs of a reference kernel and its acceptance: code,
 /// launch, scratch, and the tolerances of its comparison with float64.
 fn reference_of(plan: &Plan) -> Vec<u8> {
     if let PlanReference::Values(values) = &plan.reference {

@@ -1,4 +1,4 @@
-//! Verification levels, by the use of the result.
+//! Verification levels: the intended use of the result.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,24 +17,23 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// A candidate of a search before its first time: one seed, one run, a smaller sample of a
-    /// large problem on the virtual GPU. It decides whether the candidate is worth more checks; no
-    /// published result rests on it.
+    /// A candidate of a search before its first time: one seed, one run, a smaller sample of a large
+    /// problem on the virtual GPU. It decides whether the candidate is worth more checks; published results
+    /// never depend on it alone.
     First,
-    /// Every candidate of a search: one seed, two runs bit for bit.
+    /// Every candidate of a search: one seed, two runs with equal bits.
     #[default]
     Screening,
-    /// A candidate that may win: three seeds, and two runs bit for bit.
+    /// A candidate that may win: three seeds, and two runs with equal bits.
     Timing,
     /// `tuner check`: like screening, with as many adversarial inputs and repetitions as are cheap.
     Check,
-    /// A new best and published results: five seeds, all adversarial inputs, fifty runs bit for
-    /// bit.
+    /// A new best and published results: five seeds, all adversarial inputs, fifty runs with equal bits.
     Final,
 }
 
 impl Level {
-    /// Returns the name, as it is stored.
+    /// Returns the stored name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -86,7 +85,7 @@ impl Level {
     pub(crate) fn extra_limit(self) -> u64 {
         match self {
             Self::First | Self::Screening | Self::Timing => 0,
-            // A few tens of milliseconds of the virtual GPU, less than the compile took.
+            // A few tens of milliseconds of the virtual GPU, less than the compile.
             Self::Check => 10_000_000,
             Self::Final => u64::MAX,
         }

@@ -5,8 +5,8 @@ use super::verify::{Gate, Pass, Stop};
 use std::path::Path;
 
 impl Gate<'_> {
-    /// Writes the contents of each compared argument to `INDEX.bin`, by its place in the list of
-    /// arguments: a name is not always a file name.
+    /// Writes the contents of each compared argument to `INDEX.bin`, by its position in the list of
+    /// arguments: a name is not always a valid file name.
     pub(super) fn write_outputs(&mut self, folder: &Path, pass: &Pass) -> Result<(), Stop> {
         // Elements that no block of a sample writes still hold the poison.
         if pass.sampled {

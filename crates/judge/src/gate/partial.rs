@@ -30,8 +30,7 @@ pub(super) struct PartialReference {
 }
 
 impl PartialReference {
-    /// Returns the points of an output all of whose writers have run; `None` if the writers are
-    /// unknown.
+    /// Returns the points of an output with only completed writers; `None` if the writers are unknown.
     fn complete(&self, number: usize) -> Option<Vec<Range<u64>>> {
         let points = self.writers.get(&number).filter(|all| !all.is_empty())?;
         let ran = |point: &&PointWriters| point.blocks.iter().all(|at| self.blocks.contains(at));
@@ -54,9 +53,9 @@ impl PartialReference {
         let wrote = self.known.get(number).map_or(&[][..], Vec::as_slice);
         let complete = self.complete(number).unwrap_or_default();
         match (argument.role.is_updated(), shared) {
-            // What some of the blocks left in an element may be a part of its value.
+            // With only some of its blocks run, an element may hold a partial value.
             (true, true) => complete,
-            // An element that changed has one writer; of one that kept its value none may be known.
+            // A changed element has one writer; an unchanged one may have no known writer.
             (true, false) => union(wrote, &complete),
             _ => wrote.to_vec(),
         }

@@ -42,7 +42,7 @@ impl Range {
         self.high = self.high.max(other.high);
     }
 
-    /// Returns the value that all are close to, relative to its size.
+    /// Returns the single value that all are close to, relative to its size.
     fn single(self) -> Option<f64> {
         let middle = f64::midpoint(self.low, self.high);
         let near = self.high - self.low <= 2e-3 * middle.abs();
@@ -64,7 +64,7 @@ impl WrongElements {
         }
     }
 
-    /// Adds further ones; none is between those already recorded.
+    /// Adds further elements, none of which precedes a recorded one.
     pub(super) fn join(&mut self, other: &Self) {
         let (before, after) = if self.first <= other.first {
             (*self, *other)

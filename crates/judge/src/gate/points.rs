@@ -1,7 +1,7 @@
-//! Elements of the outputs that a sample compares, chosen from the outputs' index space and the seed of
-//! the data alone, so that they are the same for every candidate and for the reference.
+//! Elements of the outputs that a sample compares. They are chosen only from the outputs' index space and
+//! the seed of the data, so that they are equal for every candidate and for the reference.
 //!
-//! A kernel that computes only what is compared must not know them: a new seed draws others.
+//! A kernel could compute only the compared elements if it knew them: a new seed draws others.
 
 use std::ops::Range;
 use tuner_core::plan::{Plan, PlanArgument};
@@ -22,8 +22,7 @@ pub(super) struct Point {
     pub(super) elements: Range<u64>,
 }
 
-/// Chooses the points of a plan, the most revealing first. `seed` draws those without a reason of their
-/// own.
+/// Chooses the points of a plan, the most revealing first. `seed` draws the random ones.
 pub(super) fn choose_points(plan: &Plan, seed: u64) -> Vec<Point> {
     let outputs: Vec<Vec<Range<u64>>> = plan
         .compared()
@@ -61,7 +60,7 @@ fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64], seed: u64) -> V
         (stratum * part + rng.next() % part).min(count - 1)
     });
     let mut corners = corners(rows, columns, tile_sizes).into_iter();
-    // Tile corners find faults at edges; drawn elements find all others.
+    // Tile corners find faults at edges; drawn elements find the remaining ones.
     loop {
         let (corner, element) = (corners.next(), drawn.next());
         if corner.is_none() && element.is_none() {
@@ -85,11 +84,11 @@ fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64], seed: u64) -> V
 /// Returns the elements that a sample of any size needs: the middle, the end, then the last and the
 /// first index of each extent, the innermost first.
 fn borders(shape: &[u64], count: u64) -> Vec<u64> {
-    // The last element alone: blocks that leave a remainder out end just before it.
+    // The last element gets a separate point: blocks that omit a remainder end just before it.
     let mut starts = vec![count / 2, count.saturating_sub(POINT_ELEMENTS), count - 1];
     let (mut ends, mut stride) = (Vec::new(), 1u64);
     for extent in shape.iter().rev().copied().filter(|extent| *extent > 1) {
-        // The other indices are those of the middle.
+        // Other indices are those of the middle element.
         let at = count / 2 / stride % extent;
         let first = (count / 2).saturating_sub(at * stride);
         starts.push((first + (extent - 1) * stride).min(count - 1));

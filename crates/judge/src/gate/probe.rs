@@ -7,8 +7,8 @@ use super::sampling;
 use super::verify::{Gate, Stop, uses_atomics};
 use crate::session::{Blocks, Order, RunReport, Slot};
 
-/// Share of the work of two separate blocks, in percent, below which two blocks divide their work among
-/// them: a block that takes tiles from a queue takes all of them if it runs alone.
+/// Work of two blocks relative to two separate runs of one, in percent, below which the blocks divide their
+/// work: a block that takes tiles from a queue takes all of them if it runs alone.
 const SHARED_WORK_PERCENT: u64 = 75;
 
 impl Gate<'_> {
@@ -31,7 +31,8 @@ impl Gate<'_> {
         let data_cost = self.demands.data_cost(plan);
         let mut whole = self.whole_cost(&costs).saturating_add(data_cost);
         let has_atomics = reports.iter().any(|report| uses_atomics(&report.work));
-        // Blocks can share a queue only through atomics; other blocks cost what the first one did.
+        // Blocks can share a queue only through atomics; without them each block costs as much as the
+        // first.
         if has_atomics && !exhausted && whole > self.demands.whole_limit {
             let shared = self.shared_cost(data, order, slots, &costs)?;
             whole = whole.min(shared.saturating_add(data_cost));
@@ -41,7 +42,7 @@ impl Gate<'_> {
         }
         let costs = Costs {
             blocks: &costs,
-            // Also of blocks that did not run: only some blocks may meet atomics.
+            // Also for blocks that did not run: only some blocks may reach atomics.
             atomics: updates_atomically(&plan.code.ptx) || has_atomics,
         };
         let mut sample = self.draw_sample(data, slots, &costs)?;
@@ -61,7 +62,7 @@ impl Gate<'_> {
         Ok(Some(sample))
     }
 
-    /// Runs up to `count` blocks of each launch, together.
+    /// Runs up to `count` blocks of each launch at once.
     fn run_blocks(
         &mut self,
         count: u64,
@@ -81,15 +82,15 @@ impl Gate<'_> {
         Ok(reports)
     }
 
-    /// Returns the lane instructions of all blocks if each takes those of the one that ran.
+    /// Returns the lane instructions of all blocks at the cost of the measured one.
     fn whole_cost(&self, costs: &[u64]) -> u64 {
         let each = self.plan.launches.iter().zip(costs);
         each.map(|(launch, cost)| cost.saturating_mul(launch.blocks()))
             .fold(0, u64::saturating_add)
     }
 
-    /// Returns the lane instructions of all blocks where blocks may divide work among them: what a
-    /// second block adds is then the cost of each further one. `costs` are those of one block.
+    /// Returns the lane instructions of all blocks if blocks may divide work: each further block costs the
+    /// difference that a second block makes. `costs` are those of one block.
     fn shared_cost(
         &mut self,
         data: Data,
@@ -97,7 +98,7 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
         costs: &[u64],
     ) -> Result<u64, Stop> {
-        // The first block has taken its share.
+        // The first block has consumed its share of a queue.
         self.refresh(data, slots)?;
         let two = self.run_blocks(2, order, slots)?;
         let launches = self.plan.launches.iter().zip(costs).zip(&two);

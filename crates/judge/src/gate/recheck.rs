@@ -27,7 +27,7 @@ pub fn recheck(
         let pass = Pass {
             work: Vec::new(),
             outputs: outputs.clone(),
-            // These are no buffers of the session, so the poison alone shows an unwritten output.
+            // These are not buffers of the session, so only the poison can show an unwritten output.
             slots: vec![None; plan.arguments.len()],
             sampled: false,
             elements: None,

@@ -19,12 +19,13 @@ pub(super) struct WantedElements<'w> {
     /// The output, by its number among the compared arguments.
     pub(super) number: usize,
     pub(super) written: &'w [Range<u64>],
-    /// Those of an in-out buffer that no block of the candidate writes.
+    /// Wanted elements of an in-out buffer that no block of the candidate writes.
     pub(super) untouched: &'w [Range<u64>],
 }
 
 impl Gate<'_> {
-    /// Chooses up to `most` blocks of a reference kernel that write wanted elements: those of the first points first, so that they meet the candidate's.
+    /// Chooses up to `most` blocks of a reference kernel that write wanted elements. Blocks of the first
+    /// points come first, so that they coincide with the candidate's.
     pub(super) fn reference_blocks(
         &mut self,
         data: Data,
@@ -41,11 +42,11 @@ impl Gate<'_> {
         let argument = self.plan.compared().nth(number);
         let inout = argument.is_some_and(|argument| argument.role.is_updated());
         let tiling = naive.tilings.get(number).copied().flatten();
-        // An element of an in-out buffer that no block writes is known from a trace alone.
+        // Only a trace shows that no block writes an element of an in-out buffer.
         if (inout || tiling.is_none())
             && let Entry::Vacant(unknown) = naive.writers.entry(number)
         {
-            // Once for all candidates: a trace covers all blocks of the grid.
+            // Traced once for all candidates: a trace covers all blocks of the grid.
             unknown.insert(self.trace_reference(data, kernel, number)?);
         }
         let traced = naive.writers.get(&number).filter(|all| !all.is_empty());
@@ -55,7 +56,7 @@ impl Gate<'_> {
             (None, None) => Vec::new(),
         };
         let mut blocks = BTreeSet::new();
-        // What a candidate leaves as it was is wrong more often than what it writes.
+        // Elements that a candidate leaves unchanged are wrong more often than written ones.
         add_writing(&mut blocks, &points, untouched, (most / 2).max(1));
         add_writing(&mut blocks, &points, written, most);
         if let Some(tiling) = tiling {

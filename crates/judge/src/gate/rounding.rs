@@ -18,19 +18,19 @@ const NEAR_MISS: f64 = 64.0;
 /// Limit of the outputs of all runs beyond which no extra runs are made, bytes.
 const MAX_ROUNDED_BYTES: u64 = 1 << 29;
 
-/// Cost of the runs with random rounding and that with shadow values, in runs of the reference: a
-/// shadow value costs several instructions.
+/// Cost of the runs with random rounding and with shadow values, in runs of the reference: a shadow value
+/// costs several instructions.
 const FURTHER_RUNS_COST: u64 = ROUNDED_RUNS as u64 + 4;
 
 /// Results of a reference kernel under random rounding.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RandomRoundings {
     runs: Vec<RoundedRun>,
-    /// The run with shadow values; its outputs are the distances of these from the values.
+    /// The run with shadow values; its outputs are the differences between shadow values and values.
     shadow: RoundedRun,
     /// A run with shadow values failed.
     shadow_failed: bool,
-    /// A run did not end or had a hazard, as some kernels do with other roundings.
+    /// A run did not end or had a hazard, which can occur under random rounding.
     failed: bool,
 }
 
@@ -79,9 +79,9 @@ enum Arithmetic {
 }
 
 impl Gate<'_> {
-    /// Compares under the spread of a few runs with random rounding and, after a near miss, of more
-    /// runs. The decision depends only on these, and few candidates need them. Compares without a
-    /// spread if there is no precision or the device cannot round at random.
+    /// Compares under the spread of a few runs with random rounding and, after a near miss, of more runs.
+    /// The decision depends only on these runs, and few candidates need them. Compares without a spread if
+    /// there is no precision or the device cannot round at random.
     pub(super) fn under_spread<T>(
         &mut self,
         data: Data,
@@ -89,8 +89,8 @@ impl Gate<'_> {
         mut compare: impl FnMut(&[(u32, RoundedRuns)]) -> (Comparison, T),
     ) -> Result<(Comparison, T), Stop> {
         if self.exceeds_proof(data, precisions) {
-            // The sample before a proof had these runs. All elements meet the rule without them,
-            // and only a candidate that it refuses is worth their cost.
+            // The sample before a proof had these runs. First the elements are compared without them: only
+            // a rejected candidate is worth their cost.
             let (result, detail) = compare(&[]);
             if result.passed() {
                 return Ok((result, detail));
@@ -98,8 +98,8 @@ impl Gate<'_> {
         }
         let few = self.rounded(data, precisions, ROUNDED_RUNS)?;
         let (result, detail) = compare(&few);
-        // Chance explains a near miss, and that a few of many elements have no spread at all: their
-        // roundings compensated in all runs. For others more runs would only cost time.
+        // Chance explains a near miss, and a few elements without any spread: their roundings compensated
+        // in all runs. For other failures more runs would only cost time.
         let by_chance = result.max_error <= NEAR_MISS || result.has_few_wrong();
         if result.passed() || few.is_empty() || !by_chance || !self.affords_more(data, precisions) {
             return Ok((result, detail));
@@ -108,7 +108,7 @@ impl Gate<'_> {
         Ok(compare(&more))
     }
 
-    /// Reports whether the first runs of a reference that ran whole take more than a proof may.
+    /// Reports whether the first runs of a reference that ran whole exceed the budget of a proof.
     fn exceeds_proof(&self, data: Data, precisions: &BTreeSet<u32>) -> bool {
         let limit = self.demands.proof_limit;
         let cost = self.references.cost(&self.keyed, data);
@@ -123,7 +123,7 @@ impl Gate<'_> {
         cost.saturating_mul(FURTHER_RUNS_COST * missing) > limit
     }
 
-    /// Reports whether each of more runs costs no more than a reference that is run whole.
+    /// Reports whether each additional run costs no more than a reference that is run whole.
     fn affords_more(&self, data: Data, precisions: &BTreeSet<u32>) -> bool {
         let limit = self.demands.reference_limit(false);
         let first = |precision: &u32| self.references.peek_rounded(&self.keyed, data, *precision);
@@ -136,9 +136,8 @@ impl Gate<'_> {
         })
     }
 
-    /// Returns the outputs of the reference under random rounding for each precision; none if the
-    /// device cannot round at random or the kernel does not end. The blocks are those that ran with
-    /// regular rounding.
+    /// Returns the outputs of the reference under random rounding for each precision; empty if the device
+    /// cannot round at random or the kernel does not end. The same blocks run as with regular rounding.
     fn rounded(
         &mut self,
         data: Data,
@@ -162,9 +161,9 @@ impl Gate<'_> {
             rounded.runs.resize_with(wanted, RoundedRun::default);
             for (number, run) in rounded.runs.iter_mut().enumerate().take(count) {
                 let rounding = Rounding {
-                    // Run 1 shares the seed of run 0, whose coins it inverts.
+                    // Run 1 uses the seed of run 0 and inverts its decisions.
                     seed: data.seed.rotate_left(8) ^ if number == 1 { 0 } else { number as u64 },
-                    // The inverse of the first, so that a single rounding goes both ways.
+                    // The inverse of the first run, so that a single rounding goes both ways.
                     inverted: number == 1,
                     precision,
                 };
@@ -199,15 +198,14 @@ impl Gate<'_> {
         Ok(all)
     }
 
-    /// Reports whether shadow values of some output of this precision have a use.
+    /// Reports whether an output of this precision can use shadow values.
     fn has_shadow_errors(&self, bits: u32) -> bool {
         let mut outputs = self.plan.compared().filter(|a| a.layout.is_none());
         outputs
             .any(|a| precision(a.element) == Some(bits) && shadow_error_type(a.element).is_some())
     }
 
-    /// Runs those of the blocks (`None`: all) that have not run yet; reports whether they ended
-    /// without a hazard.
+    /// Runs the blocks (`None`: all) that have not run yet; reports whether they ended without a hazard.
     fn run_further(
         &mut self,
         data: Data,
@@ -222,7 +220,7 @@ impl Gate<'_> {
             Some(blocks) => {
                 let missing: Vec<u64> = blocks.difference(&run.naive.blocks).copied().collect();
                 match kernel.shared && !missing.is_empty() {
-                    // What blocks of two runs add to one element cannot be merged.
+                    // Contributions of blocks from two runs to one element cannot be merged.
                     true => Blocks::Some(blocks.iter().copied().collect()),
                     false => Blocks::Some(missing),
                 }

@@ -1,16 +1,16 @@
-//! Choice of the blocks of a launch that run if the whole grid would take too long.
+//! Choice of the blocks of a launch to run if the whole grid would take too long.
 
 use super::verify::Demands;
 use std::ops::Range;
 use tuner_core::plan::Plan;
 
-/// Returns the representative block: not one at an edge.
+/// Returns the representative block, which is not at an edge.
 pub(super) fn first(total: u64) -> u64 {
     total / 2
 }
 
-/// Chooses the blocks of each launch if the outputs do not determine them: as many as the demands
-/// allow at `costs` lane instructions for each block.
+/// Chooses the blocks of each launch if the outputs do not determine them: the number that the demands
+/// allow at `costs` lane instructions per block.
 pub(super) fn blocks(plan: &Plan, demands: &Demands, seed: u64, costs: &[u64]) -> Vec<Vec<u64>> {
     let launches = plan.launches.iter().zip(costs);
     let blocks = launches.map(|(launch, cost)| {
@@ -26,8 +26,8 @@ pub(super) fn blocks(plan: &Plan, demands: &Demands, seed: u64, costs: &[u64]) -
 /// Maximum number of sampled blocks of one launch.
 pub(super) const BLOCKS_MAX: u64 = 64;
 
-/// Returns up to `wanted` blocks other than the [`first`], ascending: the two ends of the grid,
-/// then random ones.
+/// Returns up to `wanted` blocks other than the [`first`], ascending: both ends of the grid, then random
+/// ones.
 fn others(seed: u64, total: u64, wanted: u64) -> Vec<u64> {
     use rand::{RngExt as _, SeedableRng as _};
     let first = first(total);
@@ -99,7 +99,7 @@ pub(super) fn thin(written: &[Range<u64>], most: u64, tile: u64) -> Vec<Range<u6
     apart(kept)
 }
 
-/// Returns ranges ordered by their starts, without the parts that earlier ranges cover.
+/// Returns ranges ordered by start, without the parts that earlier ranges cover.
 fn apart(ranges: std::collections::BTreeMap<u64, u64>) -> Vec<Range<u64>> {
     let mut end = 0;
     let apart = ranges.into_iter().filter_map(|(start, last)| {
@@ -123,8 +123,8 @@ pub(super) const HARD_WORK_MAX: u64 = 1 << 36;
 /// Elements of a piece of a tile that is compared if whole tiles cost too much.
 pub(super) const PIECE_MAX: u64 = 1024;
 
-/// Returns the ranges, or for a problem too large to compare whole on the host, as many pieces of
-/// its tiles as the limit allows: both ends and random others, the same for every candidate.
+/// Returns the ranges, or pieces of their tiles up to the limit for a problem that is too large to compare
+/// whole on the host: both ends and random others, equal for every candidate.
 pub(super) fn affordable(
     written: &[Range<u64>],
     tile: u64,

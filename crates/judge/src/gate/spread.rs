@@ -5,8 +5,8 @@ use super::compare::from;
 use std::ops::Range;
 use tuner_core::element::Element;
 
-/// Runs of the reference with random rounding: three seeds, from which CADNA estimates an error, and
-/// the inverse of the first, so that a single rounding goes both ways.
+/// Runs of the reference with random rounding: three seeds, from which CADNA estimates an error, and the
+/// inverse of the first, so that a single rounding goes both ways.
 pub(super) const ROUNDED_RUNS: usize = 4;
 
 /// Runs after a near miss: four spreads may all be small by chance.
@@ -21,21 +21,21 @@ const SMALLEST_RATIO: f64 = 8.0;
 /// Standard deviations by which the mean of the runs may differ from a shadow value: few runs.
 const CONTRADICTION_SPREADS: f64 = 4.0;
 
-/// Share of the mean's distance from the reference's value from which the distance of the shadow
-/// value is the reference's own error.
+/// Minimum distance of the shadow value over that of the mean, both from the reference's value, to count as
+/// the reference's own error.
 const MIN_SHADOW_ERROR: f64 = 1.0 / 8.0;
 
 /// Share of the reference's own error in a spread: 2√2 spreads, the fewest that are allowed around a
 /// shadow value, allow a kernel the same error once.
 const OWN_ERROR: f64 = std::f64::consts::FRAC_1_SQRT_2 / 2.0;
 
-/// Units of the output's type by which they may differ besides: approximations of special functions,
-/// which random rounding moves by one unit only.
+/// Additional allowed difference, in units of the output's type: random rounding moves approximations of
+/// special functions by one unit only.
 const CONTRADICTION_UNITS: f64 = 16.0;
 
-/// Returns the significand bits of reference results under random rounding: those of the output's
-/// type, since rounding to more bits would not show in it, and rounding to fewer would show more
-/// than its own. `None` if the type has too few bits or is not floating-point.
+/// Returns the significand bits of reference results under random rounding: those of the output's type.
+/// More bits would not show in the output, and fewer would exceed its own rounding. `None` if the type has
+/// too few bits or is not floating-point.
 #[must_use]
 pub fn precision(element: Element) -> Option<u32> {
     let rounded = element.is_float() && element.size() >= 2;
@@ -43,10 +43,10 @@ pub fn precision(element: Element) -> Option<u32> {
     rounded.then(|| -element.unit_roundoff().log2().round() as i32 as u32)
 }
 
-/// Returns the type of a shadow value's distance from the value of an output: as wide as the
-/// output's, so that both are indexed alike. `None` where a shadow is of no use: for integers, types
-/// without random rounding, float64, whose values are computed in double already, and 16-bit types,
-/// whose own rounding hides the errors of a reference's sums.
+/// Returns the type of a shadow value's distance from the value of an output: as wide as the output's, so
+/// that both have equal indices. `None` if a shadow is useless: for integers, types without random
+/// rounding, float64, which is computed in double already, and 16-bit types, whose own rounding hides the
+/// errors of a reference's sums.
 #[must_use]
 pub fn shadow_error_type(element: Element) -> Option<Element> {
     (element == Element::F32).then_some(Element::F32)
@@ -121,9 +121,9 @@ impl<'a> Spread<'a> {
         spread
     }
 
-    /// Returns an element's shadow value; the reference's `value` where there is none, and where the
-    /// runs with random rounding contradict it: a shadow that an instruction has ended on the way is
-    /// not the function that the reference computes.
+    /// Returns an element's shadow value. Returns the reference's `value` if there is none, or if the runs
+    /// with random rounding contradict it: an instruction has cut the shadow off, so it is not the function
+    /// that the reference computes.
     pub(super) fn shadow(&self, index: u64, value: f64) -> f64 {
         let errors = self.runs.shadow_errors.zip(shadow_error_type(self.element));
         let Some((errors, ty)) = errors else {
@@ -137,8 +137,8 @@ impl<'a> Spread<'a> {
         let Moments { mean, deviation } = self.moments(index, value);
         let units = CONTRADICTION_UNITS * self.element.unit_roundoff();
         let near = CONTRADICTION_SPREADS * deviation + units * value.abs().max(shadow.abs());
-        // Half a unit is the mean distance of a rounding at random from one to nearest, and the most
-        // that one to nearest errs: the shadow is nearer to the mean than the value is.
+        // Half a unit is the mean distance of random rounding from rounding to nearest, and the largest
+        // error of the latter: the shadow is nearer to the mean than the value is.
         if (mean - error).abs() <= mean.abs() + near {
             shadow
         } else {
@@ -174,14 +174,14 @@ impl<'a> Spread<'a> {
         }
     }
 
-    /// Returns the standard deviation of an element's values plus the share of the reference's own
-    /// error that other right kernels may have too: its distance from the `shadow`, or where that
-    /// shows none, half the distance of the runs' mean. Infinite if a run is not finite.
+    /// Returns the standard deviation of an element's values plus the share of the reference's own error
+    /// that other right kernels may also have: its distance from the `shadow`, or without one half the
+    /// distance of the runs' mean. Infinite if a run is not finite.
     fn measure(&self, index: u64, value: f64, shadow: f64) -> f64 {
         let Moments { mean, deviation } = self.moments(index, value);
         let error = (shadow - value).abs();
-        // Roundings to nearest may all go one way where random ones do not. A shadow that was ended
-        // by an instruction on bits shows nothing of it, the mean does.
+        // Roundings to nearest may all have one direction where random ones do not. A shadow that was cut
+        // off by a bit operation does not show this; the mean does.
         let own = if error > mean.abs() * MIN_SHADOW_ERROR {
             error * OWN_ERROR
         } else {
@@ -191,19 +191,20 @@ impl<'a> Spread<'a> {
         if self.element.size() > 2 || !spread.is_finite() {
             return spread;
         }
-        // A narrow type rounds the reference's result: one step is not evidence of more.
+        // A narrow type rounds the reference's result, so a difference of one step is not evidence of an
+        // error.
         let values = self.values(index).map(f64::abs);
         let step = step(self.element, values.fold(value.abs(), f64::max));
         (spread * spread - step * step).max(0.0).sqrt()
     }
 
-    /// Records the spread of the elements of a group. One that is small by chance is raised to the
-    /// median of the next smaller elements: an element gets no allowance from larger ones, of which
-    /// it may not be a sum.
+    /// Records the spread of the elements of a group. A spread that is small by chance is raised to the
+    /// median of the next smaller elements. Larger elements give no allowance: the element may not be a sum
+    /// of them.
     fn close_group(&mut self, members: &mut Vec<ElementSpread>) {
         // By index among equals, so that pools do not depend on the sort.
         members.sort_by(|a, b| a.size.total_cmp(&b.size).then(a.index.cmp(&b.index)));
-        // Zeros are often exact results (masked elements), which get no allowance from others.
+        // Zeros are often exact results (masked elements) and get no allowance from others.
         let exact = members.partition_point(|member| member.size == 0.0);
         let mut below: Option<f64> = None;
         for (number, pool) in members[exact..].chunks(POOL_SIZE).enumerate() {
@@ -242,8 +243,8 @@ impl<'a> Spread<'a> {
         }
     }
 
-    /// Returns the size of an element's terms implied by its spread: the number whose unit roundoff
-    /// equals the spread.
+    /// Returns the size of an element's terms implied by its spread: the number with a unit roundoff equal
+    /// to the spread.
     pub(super) fn size(&self, index: u64) -> f64 {
         let at = usize::try_from(index).unwrap_or(usize::MAX);
         self.sizes.get(at).copied().unwrap_or(0.0).into()
@@ -254,7 +255,7 @@ impl<'a> Spread<'a> {
         self.measure(index, value, shadow) / self.element.unit_roundoff()
     }
 
-    /// Reports whether runs of an element, which are all finite, lie on both sides of a value.
+    /// Reports whether the runs of an element are all finite and lie on both sides of a value.
     pub(super) fn encloses(&self, index: u64, value: f64) -> bool {
         let finite = self.values(index).all(f64::is_finite);
         let below = self.values(index).any(|run| run < value);

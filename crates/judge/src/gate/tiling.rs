@@ -27,7 +27,7 @@ enum Layout {
     Runs,
     /// x of the grid runs along the rows, y and z down the columns.
     AcrossX,
-    /// Tiles are numbered row by row, whatever the grid.
+    /// Tiles are numbered row by row, independent of the shape of the grid.
     Numbered,
     /// x of the grid runs down the columns, y along the rows.
     DownX,

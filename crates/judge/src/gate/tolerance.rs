@@ -35,24 +35,24 @@ pub struct Tolerance {
     relative: f64,
     /// Allowed error over the rms of the surrounding values.
     spread: f64,
-    /// The part of `relative` that does not come from a sum.
+    /// Part of `relative` that is not from a sum.
     own: f64,
     /// Allowed error of a sum in another order, over the size of its terms.
     walk: f64,
     /// Allowed error of sums by tensor cores, over the size of their terms.
     steps: f64,
-    /// The same for products of 8-bit numbers.
+    /// Allowed error of sums of products of 8-bit numbers, over the size of their terms.
     eighths: f64,
-    /// The same for values that a kernel stores in a 16-bit type.
+    /// Allowed error of values that a kernel may store in a 16-bit type, over their size.
     between: f64,
-    /// Size of the inputs, as far as their fills determine it.
+    /// Size of the inputs, if their fills determine it.
     inputs: f64,
     /// Possible sizes of a sum of random inputs of either sign before it cancelled, ascending;
     /// empty if it cannot cancel.
     sizes: Vec<f64>,
     /// Elements of a row of the output.
     columns: u64,
-    /// The reference is values, which show no spread.
+    /// The reference is stored values, which have no spread.
     by_values: bool,
 }
 
@@ -80,24 +80,23 @@ const ROUNDING_UNITS: f64 = 32.0;
 /// Maximum terms of one tensor-core accumulator before another one is used.
 const CHAIN_MAX: f64 = 16384.0;
 
-/// Allowed error of a candidate's element in spreads of the reference. A random rounding errs twice
-/// as much (rms) as one to nearest, and two kernels that round to nearest differ by √2 of the error
-/// of one: 4 standard deviations are 5.7 times the rms of their difference.
+/// Allowed error of a candidate's element in spreads of the reference. Random rounding errs twice as much
+/// (rms) as rounding to nearest, and two kernels that round to nearest differ by √2 of the error of one: 4
+/// standard deviations are 5.7 times the rms of their difference.
 const SPREADS: f64 = 4.0;
 
-/// The same around a shadow value, where only the candidate errs: its error is smaller than the
+/// [`SPREADS`] around a shadow value, where only the candidate errs: its error is smaller than the
 /// difference of two kernels by √2.
 const SHADOW_SPREADS: f64 = SPREADS / std::f64::consts::SQRT_2;
 
-/// The same for sums of fewer terms than [`SHORT_SUM`], as far as the plan shows: the spread alone
-/// must cover another summation order.
+/// [`SPREADS`] for sums that the plan shows to have fewer terms than [`SHORT_SUM`]: the spread alone must
+/// cover another summation order.
 const SHORT_SUM_SPREADS: f64 = 8.0;
 
-/// Size that the spread shows, over the rms of the surrounding values, below which a sum counts as
-/// exact.
+/// Size implied by the spread, over the rms of the surrounding values, below which a sum counts as exact.
 const EXACT_SUM: f64 = 0.25;
 
-/// Number of terms from which the length of a sum covers another summation order.
+/// Number of terms above which the length of a sum covers another summation order.
 const SHORT_SUM: f64 = 16.0;
 
 /// Units of the accumulator, relative to the size of the element, its neighbours and the inputs,
@@ -107,10 +106,10 @@ const JUMP_UNITS: f64 = 1024.0;
 /// Minimum outputs that show the size of the sums before cancellation.
 const MIN_OUTPUTS: u64 = 8;
 
-/// Minimum number of values whose rms is the scale of the elements among them.
+/// Minimum number of values for an rms to be their scale.
 const MIN_SCALE_VALUES: u64 = 64;
 
-/// Least limit of the terms that a metric may show: kernels that iterate have few inputs or none.
+/// Minimum limit of the terms derived from a metric: kernels that iterate have few inputs or none.
 const MIN_TERMS_LIMIT: f64 = 4096.0;
 
 impl Tolerance {
@@ -154,8 +153,8 @@ impl Tolerance {
         }
     }
 
-    /// Compares the known elements of an output with those of the reference, and of its runs with
-    /// random rounding and shadow values as far as there are any.
+    /// Compares the known elements of an output with those of the reference, and with its runs with random
+    /// rounding and shadow values if there are any.
     #[must_use]
     pub fn compare(
         &self,
@@ -178,14 +177,14 @@ impl Tolerance {
                 let Some(spread) = &spread else {
                     return [value, self.bound(value, rms)];
                 };
-                // In the regular case the pooled spread protects against one that is small by
-                // chance.
+                // Normally the pooled spread protects against a spread that is small by chance.
                 let size = spread.size(index);
                 // Cancellation explains a size within this many units of the data; a larger one may
                 // be a jump.
                 let most = JUMP_UNITS * value.abs().max(rms).max(self.inputs);
                 let shadow = spread.shadow(index, value);
-                // Beyond as many units the shadow is another branch's value, not the error's centre.
+                // Beyond this number of units the shadow is the value of another branch, not the centre of
+                // the error.
                 let near = (shadow - value).abs() <= most * self.element.unit_roundoff();
                 let centre = if near { shadow } else { value };
                 let around = if centre == value {
@@ -197,8 +196,8 @@ impl Tolerance {
                     return [centre, self.bound_with_size(centre, size, rms, around)];
                 }
                 let seen = spread.all_values(index, value);
-                // A jump has its own values, and the shadow is near one of them. Runs whose roundings
-                // are amplified lie on both sides of it.
+                // The values of a jump are distinct, and the shadow is near one of them. Runs with
+                // amplified roundings lie on both sides of it.
                 let amplified = spread.encloses(index, shadow) && !self.is_near(shadow, &seen);
                 if amplified || !self.jumps(&seen) {
                     let size = spread.own_size(index, value, shadow);
@@ -216,7 +215,7 @@ impl Tolerance {
         result
     }
 
-    /// Reports whether the space gives a part of the tolerance.
+    /// Reports whether the space defines a part of the tolerance.
     pub(super) fn is_given(&self) -> bool {
         self.given.0.is_some() || self.given.1.is_some()
     }
@@ -246,8 +245,8 @@ impl Tolerance {
         let same_order = self.spreads(centre) * unit * size;
         // The spread may overestimate the terms, the rms of the surroundings bounds them.
         let terms = size.min(rms);
-        // Sums of narrow products may be exact in the reference, which then has no spread, though
-        // tensor cores truncate them beside the largest term. Products of 8 bits nearly always are.
+        // Sums of narrow products may be exact in the reference and then have no spread, although tensor
+        // cores truncate them against the largest term. Products of 8 bits nearly always are.
         let sums = self.terms.0 >= SHORT_SUM;
         let truncated = if sums && size < EXACT_SUM * rms {
             rms
@@ -297,7 +296,7 @@ impl Tolerance {
             || values.windows(2).filter(apart).count() == 1
     }
 
-    /// Reports whether a value is one of the values seen, as far as a value that is no sum may differ.
+    /// Reports whether a value is within the tolerance of a non-sum of one of the values seen.
     fn is_near(&self, value: f64, seen: &[f64]) -> bool {
         seen.iter()
             .any(|one| (value - one).abs() <= self.near(*one))
@@ -316,8 +315,8 @@ impl Tolerance {
         near(want)
     }
 
-    /// Returns the smallest tolerance. Below the smallest normal number a kernel may flush to zero;
-    /// a smaller type has a smallest step.
+    /// Returns the smallest tolerance. Below the smallest normal number a kernel may flush to zero; a
+    /// narrower type has a smallest step.
     fn least(&self) -> f64 {
         match self.element {
             Element::F32 | Element::Bf16 => f64::from(f32::MIN_POSITIVE),
@@ -375,7 +374,7 @@ impl Scales {
                 }
             }
         }
-        // A single output that cancelled says nothing of the size of its terms.
+        // A single output that cancelled does not show the size of its terms.
         let few = all.count < MIN_OUTPUTS;
         let (rms, sizes) = (all.rms(), tolerance.sizes.iter());
         let before = sizes.copied().find(|size| few && *size >= rms / 4.0);
@@ -388,7 +387,7 @@ impl Scales {
 
     fn scale_at(&self, index: u64) -> f64 {
         match self.runs.get(&(index / self.run)) {
-            // Elements of a sample may be too few for a scale of their own.
+            // A sample may have too few elements for a separate scale.
             Some(sum) if sum.count >= MIN_SCALE_VALUES => sum.rms(),
             _ => self.all,
         }
@@ -402,10 +401,10 @@ fn count<'a>(arguments: impl Iterator<Item = &'a PlanArgument>) -> f64 {
         .sum::<f64>()
 }
 
-/// Returns the number of terms of the sum of an output element: from the space; else one term for
-/// two operations of its metric, but at most the number of inputs or [`MIN_TERMS_LIMIT`], or the
-/// number of inputs for each output, whichever is larger.
-/// Without a metric a row of a matrix may have been summed for all its elements.
+/// Returns the number of terms of the sum of an output element: from the space, else the larger of two
+/// estimates. The first is half the operations of the metric per output, at most the number of inputs or
+/// [`MIN_TERMS_LIMIT`]. The second is the number of inputs per output; without a metric also the length of
+/// an input's row, which may have been summed for each element.
 fn terms(plan: &Plan) -> (f64, Terms) {
     if let Some(terms) = plan.gate.terms {
         return (terms.max(1.0), Terms::Given);
@@ -417,7 +416,7 @@ fn terms(plan: &Plan) -> (f64, Terms) {
     let row = rows.filter_map(|a| a.shape.last().copied()).max();
     let share = (count(plan.filled()) / outputs).max(row.unwrap_or(1) as f64);
     let flops = plan.flops.unwrap_or(0.0) / (2.0 * outputs);
-    // No sum has more terms than there are inputs. A metric in another unit would let anything pass.
+    // A sum has at most as many terms as there are inputs. A metric in another unit would accept anything.
     let flops = flops.min(count(plan.filled()).max(MIN_TERMS_LIMIT));
     if flops >= share.max(1.0) {
         (flops, Terms::Flops)
@@ -446,8 +445,8 @@ fn sums(plan: &Plan, terms: f64) -> [f64; 2] {
     [walk, steps]
 }
 
-/// Returns the size of the largest input filled with numbers of a known size, which sums that
-/// cancel may have had as terms.
+/// Returns the size of the largest input with numbers of a known size: sums that cancel may have had terms
+/// of that size.
 fn input_size(plan: &Plan) -> f64 {
     let size = |argument: &PlanArgument| match argument.fill {
         Fill::Normal { mean, std } => mean.hypot(std),

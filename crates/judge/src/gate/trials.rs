@@ -13,7 +13,7 @@ use tuner_core::layout::Layout;
 use tuner_core::plan::{PlanArgument, Role};
 use tuner_core::record::Verdict;
 
-/// Elements of an output that are read to decide whether it should depend on the seed.
+/// Elements of an output that are read to decide whether it must depend on the seed.
 const SEED_CHECK_ELEMENTS: u64 = 32;
 
 /// Input size above which only one seed is used, unless the level requires everything: generating,
@@ -36,7 +36,7 @@ impl Gate<'_> {
     /// Returns the seeds for a problem of this size.
     pub(super) fn affordable_seeds(&self) -> Vec<u64> {
         let seeds = &self.demands.seeds;
-        // `u64::MAX` is the final level, which pays for everything.
+        // `u64::MAX` is the final level, which has no limit.
         let all = self.bytes() <= SEEDED_BYTES || self.demands.extra_limit == u64::MAX;
         let count = if all { seeds.len() } else { 1 };
         seeds.iter().copied().take(count).collect()
@@ -47,11 +47,11 @@ impl Gate<'_> {
         let repeated = self.demands.runs > 1;
         let mut count = self.demands.schedules;
         if count == 0 && repeated && (first.sampled || !self.plan.gate.deterministic) {
-            // Choices that the ISA leaves open are drawn again: the result must still be right. A sample
-            // stays cheap.
+            // Decisions that the ISA leaves open are drawn again: the result must still be right. One
+            // repetition keeps a sample cheap.
             count = 1;
         } else if count == 0 && repeated {
-            // The second run is always made; the others as far as the limit allows.
+            // The second run is always made; further ones if the limit allows.
             let paid = self.demands.extra_limit / cost(first).max(1);
             let carried = REPEATED_BYTES / self.bytes().max(1);
             let further = u64::from(self.demands.runs.saturating_sub(2));
@@ -73,7 +73,7 @@ impl Gate<'_> {
                 self.forget(&again);
                 continue;
             }
-            // Which elements an abandoned block wrote depends on the order.
+            // The elements that an abandoned block wrote depend on the order.
             let cut = first.budget_exhausted.is_some() || again.budget_exhausted.is_some();
             let difference = match cut {
                 true => None,
@@ -83,7 +83,7 @@ impl Gate<'_> {
                 self.forget(&again);
                 continue;
             };
-            // A result that is wrong, and not only another, is no question of bits.
+            // A wrong result is more than a difference in bits and is reported as such.
             let why = match self.judge(data, &again) {
                 Ok(()) => "say `gate: { deterministic: false }` if the order of atomics is meant \
                            to show"
@@ -103,8 +103,8 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// Reports whether a proof runs the problem in another order, too: blocks that use one another's
-    /// results may be right in one order only, and the smaller problems have fewer of them.
+    /// Reports whether a proof also runs the problem in another order: blocks that use each other's results
+    /// may be right in one order only, and smaller problems have fewer of them.
     fn proves_other_order(&self, first: &Pass) -> bool {
         let limit = self.demands.proof_limit.unwrap_or(0);
         let linked = first.work.iter().any(uses_atomics);
@@ -256,8 +256,8 @@ impl Gate<'_> {
         limit > 0 && !first.sampled && cost(first) <= limit
     }
 
-    /// Runs one more seed for a candidate with only one seed whose module keeps state between runs:
-    /// on the same data a remembered result is right.
+    /// Runs a second seed for a candidate with only one seed whose module keeps state between runs: on the
+    /// same data a remembered result is right.
     pub(super) fn other_seed(&mut self, one: Data, before: &Pass) -> Result<(), Stop> {
         let other = Level::Timing.seeds(one.seed).into_iter().nth(1);
         let data = Data::seeded(other.unwrap_or(!one.seed));
@@ -268,7 +268,7 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// Runs adversarial inputs, as far as the limit allows.
+    /// Runs adversarial inputs, within the limit.
     pub(super) fn hard_cases(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
         if first.sampled || self.demands.extra_limit == 0 {
             return Ok(());

@@ -1,8 +1,8 @@
 //! Elements of the inputs that a candidate does not read.
 //!
-//! An index of a maximum, or a maximum itself, is right on random data although the kernel stops before
-//! the end of its input, unless the maximum lies there. Only the elements that a whole run did not read
-//! can show that, so the largest and smallest values are swapped with some of them.
+//! A maximum or its index is right on random data even if the kernel stops before the end of its input,
+//! unless the maximum is in the unread part. Only elements that a whole run did not read can show this, so
+//! the largest and smallest values are swapped with some of them.
 
 use super::adversarial::Data;
 use super::extremes::UnreadElements;
@@ -15,8 +15,7 @@ use tuner_core::fill::Fill;
 use tuner_core::plan::{PlanArgument, Role};
 
 impl Gate<'_> {
-    /// Records which elements of the inputs a launch of the first whole run did not read; launches
-    /// before it did not either.
+    /// Records the elements of the inputs that no launch of the first whole run has read so far.
     pub(super) fn record_unread(&mut self, slots: &[Option<Slot>]) {
         // Other levels never run the inputs with moved extremes.
         let paid = self.demands.proof_limit.is_some() || self.demands.extra_limit > 0;
@@ -43,8 +42,8 @@ impl Gate<'_> {
         self.unread = Some(found);
     }
 
-    /// Judges the candidate with the extreme values of its inputs in elements that it does not read, as
-    /// far as the limits allow.
+    /// Judges the candidate with the extreme values of its inputs moved to elements that it does not read,
+    /// within the limits.
     pub(super) fn unread_extremes(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
         let unread = self.unread.clone().unwrap_or_default();
         let limit = self.demands.proof_limit.unwrap_or(self.demands.extra_limit);
@@ -65,7 +64,7 @@ impl Gate<'_> {
     }
 }
 
-/// Reports whether the elements of an input are drawn one by one, so that two of them can be swapped.
+/// Reports whether the elements of an input are drawn independently, so that two of them can be swapped.
 fn is_drawn(argument: &PlanArgument) -> bool {
     let drawn = matches!(
         argument.fill,

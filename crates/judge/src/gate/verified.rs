@@ -22,8 +22,8 @@ impl Proof for Verified {
 }
 
 impl Verified {
-    /// Constructs the proof: for [`super::verify::verify`], which has compared the results, and for
-    /// the answer of a worker process, which has done the same.
+    /// Constructs the proof: for [`super::verify::verify`], which has compared the results, and for the
+    /// answer of a worker process, which has done so too.
     pub(crate) fn checked(level: Option<Level>) -> Self {
         Self { level }
     }

@@ -165,8 +165,7 @@ impl Gate<'_> {
             }
         }
         if let Some((data, pass)) = &first {
-            // On the same data a result kept from an earlier run looks right; other data exposes
-            // it.
+            // On the same data a result remembered from an earlier run is right; other data exposes it.
             if seeds.len() == 1 && (self.remembers || self.affords_another(pass)) {
                 self.other_seed(*data, pass)?;
             }
@@ -276,8 +275,7 @@ impl Gate<'_> {
             work.push(report.work);
             self.collect(report, sampled);
         }
-        // Before the outputs are compared: after a race or an invalid access their values mean
-        // nothing.
+        // Before the outputs are compared: after a race or an invalid access their values are meaningless.
         self.fail_on_hazards()?;
         // Blocks that were omitted would also have changed the variables.
         if !sampled {
@@ -366,13 +364,13 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
     ) -> Result<Option<Vec<RunReport>>, Stop> {
         let plan = self.plan;
-        // Blocks that wait for each other run together or not at all.
+        // Blocks that wait for each other must all run.
         let together = plan.launches.iter().any(|launch| launch.cooperative);
         if together || !self.session.can_sample() || self.demands.surely_whole(plan) {
             return Ok(None);
         }
-        // Chosen once: in another order polling warps execute another number of instructions, and
-        // runs that are compared must execute the same blocks.
+        // Chosen once: in another order polling warps execute a different number of instructions, and
+        // compared runs must execute the same blocks.
         if !self.has_chosen {
             self.has_chosen = true;
             self.sample = self.choose_sample(data, order, slots)?;
@@ -387,8 +385,8 @@ impl Gate<'_> {
             let report = self.launch(index, slots, Blocks::Some(blocks), order, budget)?;
             let stopped = report.stopped;
             reports.push(report);
-            // Later launches would read results of a launch that a hazard cut short. An exhausted
-            // budget is no hazard: they still may show one.
+            // Later launches would read results of a launch that a hazard cut short. An exhausted budget is
+            // not a hazard: later launches may still show one.
             if stopped && !reports.iter().any(|report| report.budget_exhausted) {
                 break;
             }
@@ -396,8 +394,8 @@ impl Gate<'_> {
         Ok(Some(reports))
     }
 
-    /// Returns the reason why a block was abandoned, if one was. A block that did far more work
-    /// than the whole problem requires does not end.
+    /// Returns the reason why a block was abandoned, if one was. A block that did far more work than the
+    /// whole problem requires is rejected as endless.
     fn exhausted(&mut self, reports: &[RunReport]) -> Result<Option<String>, Stop> {
         let Some(at) = reports.iter().position(|report| report.budget_exhausted) else {
             return Ok(None);
@@ -412,11 +410,11 @@ impl Gate<'_> {
         );
         let data = plan.arguments.iter().map(PlanArgument::count);
         let data = data.fold(0, u64::saturating_add) as f64;
-        // Without a metric there is no estimate of the required work, and no verdict on it.
+        // Without a metric the required work is unknown, and there is no verdict on it.
         let needed = plan
             .flops
             .map(|flops| flops + plan.bytes.unwrap_or(0.0).max(data));
-        // On hard inputs a loop may run to a number that nobody promised.
+        // On hard inputs a loop may run up to an undeclared number.
         let is_declared = self.block_budget.is_none();
         if is_declared && needed.is_some_and(|needed| done as f64 > MAX_WORK_RATIO * needed) {
             let detail = format!(

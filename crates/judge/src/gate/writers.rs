@@ -77,9 +77,9 @@ pub(super) fn watched_points(
 /// A part of a point, with the blocks of each launch that write it.
 pub(super) type PartWriters = (Point, Vec<Vec<u64>>);
 
-/// Pairs a point with the blocks of each launch that write its first element, and shortens it to
-/// the part that the same blocks write: each of its elements may belong to another block. Parts of
-/// an in-out buffer that no block writes follow: they keep their values, which may be wrong.
+/// Pairs a point with the blocks of each launch that write its first element, and shortens it to the part
+/// that the same blocks write: other elements may be written by other blocks. Parts of an in-out buffer
+/// that no block writes follow: they keep their values, which may be wrong.
 pub(super) fn with_writers(
     plan: &Plan,
     point: &Point,
@@ -124,7 +124,7 @@ fn first_part(watched: &SlotRange, size: u64, traces: &[Vec<BlockTrace>]) -> (u6
                 continue;
             };
             if write.start < first.end {
-                // Beyond this block's store the point may belong to another block.
+                // Beyond this block's store the point may be written by another block.
                 end = end.min(write.end);
                 writers.push(block.block);
             } else {
@@ -135,7 +135,7 @@ fn first_part(watched: &SlotRange, size: u64, traces: &[Vec<BlockTrace>]) -> (u6
     (end, writers)
 }
 
-/// Returns the blocks that write any of these bytes, with those of their stores that do.
+/// Returns the blocks that write any of these bytes, with the stores that do so.
 pub(super) fn writing(stores: &[BlockTrace], bytes: &[SlotRange]) -> Vec<BlockTrace> {
     let sorted = by_slot(bytes);
     let hits = |block: &BlockTrace| {

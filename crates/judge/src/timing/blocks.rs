@@ -20,8 +20,8 @@ impl Block {
     /// Returns the time of the inner subject over that of the outer one (geometric means).
     #[must_use]
     pub fn ratio(&self) -> f64 {
-        // With geometric means an exchange of the subjects gives the reciprocal ratio, which paired
-        // comparisons rely on when the subjects alternate.
+        // With geometric means, swapping the subjects inverts the ratio. Paired comparisons, in which the
+        // subjects alternate, rely on this.
         (mean_log(self.inner.iter().map(|sample| sample.micros)) - self.outer_us().ln()).exp()
     }
 
@@ -56,9 +56,9 @@ pub struct RetryStats {
     pub throttled: u32,
     /// Times the device was warmed up again because the reference left its running median.
     pub rewarmed: u32,
-    /// A block was accepted despite its drift: the device is unsteady.
+    /// A block was accepted in spite of its drift: the device is unsteady.
     pub unsteady: bool,
-    /// A block was accepted despite a low clock.
+    /// A block was accepted in spite of a low clock.
     pub slowed: bool,
     /// A sample counts although the host queued it late.
     #[serde(default)]
@@ -90,13 +90,13 @@ pub struct Blocks {
     pauses: u32,
     pause: Option<Duration>,
     rewarm: u32,
-    /// Times of the reference while the device is warmed up again.
+    /// Times of the reference during a repeated warm-up.
     warming: Vec<f64>,
     gpu_us: f64,
     trouble: RetryStats,
 }
 
-/// Uncounted samples of the reference that warm the device up again.
+/// Uncounted samples of the reference in a repeated warm-up.
 const REWARM_SAMPLES: u32 = 60;
 /// Last warm-up samples whose median becomes the reference's time.
 const UNIT_SAMPLES: usize = 15;
@@ -152,7 +152,7 @@ impl Blocks {
 
     fn runner(&self) -> Runner {
         let at = self.taken.len();
-        // A B B A: the outer subject at both ends, and alone while the device is warmed up.
+        // A B B A: the outer subject at both ends, and alone during a repeated warm-up.
         if self.rewarm > 0 || at == 0 || at > self.inner_count {
             self.outer
         } else {
@@ -182,7 +182,7 @@ impl Blocks {
             self.pause = None;
             return None;
         };
-        // Discarded samples take time as well, and the limit of a paired comparison is on time.
+        // Discarded samples take time as well, and the limit of a paired comparison is a time.
         self.gpu_us += sample.micros * f64::from(self.runner().launches);
         if self.rewarm > 0 {
             self.warm(&sample);
@@ -233,8 +233,7 @@ impl Blocks {
         clocks.is_some_and(|(now, usual)| now < self.settings.clock_share * usual)
     }
 
-    /// Discards the block and pauses; returns whether the sample counts because the pause limit is
-    /// reached.
+    /// Discards the block and pauses. Returns whether the sample counts because the pause limit is reached.
     fn wait_out_throttling(&mut self) -> bool {
         if self.pauses >= self.settings.pauses_max {
             self.trouble.slowed = true;
@@ -251,7 +250,7 @@ impl Blocks {
     /// Reports whether a block is reliable; prepares to repeat it otherwise.
     fn judge(&mut self, block: &Block) -> bool {
         let drift = (block.outer[1].micros / block.outer[0].micros - 1.0).abs();
-        // The two ends are of the same subject: their difference is drift of the device.
+        // Both ends are of the same subject: their difference is drift of the device.
         if drift > self.settings.block_drift {
             if self.redone < self.settings.redo_max {
                 self.redone += 1;

@@ -1,9 +1,9 @@
-//! Peak rates of a device, measured once for each session: the lower bounds below which a time is
-//! an error, not a record.
+//! Peak rates of a device, measured once for each session: the lower bounds below which a time is an error,
+//! not a record.
 //!
-//! Data sheets do not know this machine's clocks, and probes can fall short of the best kernel (a
-//! probe of `mma.sync` reaches two thirds of an H100). So a lower bound takes the faster of the
-//! probed rate and the datasheet peak: it may be too low, never too high.
+//! Data sheets do not describe this machine's clocks, and probes can fall short of the best kernel (a probe
+//! of `mma.sync` reaches two thirds of an H100). So a lower bound uses the faster of the probed rate and
+//! the datasheet peak: it may be too low, never too high.
 
 use crate::stopwatch::Sample;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub enum Probe {
     Null,
     /// Copies a buffer larger than the caches: bytes read plus bytes written count as work.
     DramCopy,
-    /// Reads a buffer that the L2 cache holds, again and again: bytes read.
+    /// Reads a buffer that fits into the L2 cache repeatedly: bytes read.
     CacheRead,
     /// Tensor-core products of 16-bit floats from registers: floating-point operations.
     Tensor,
@@ -27,8 +27,8 @@ pub enum Probe {
 }
 
 impl Probe {
-    /// All of them, in execution order: the empty kernel runs after those that load the device,
-    /// since at the clock of an idle one it takes twice as long and is not a lower bound.
+    /// All probes, in execution order. The empty kernel runs after those that load the device: at the clock
+    /// of an idle device it takes twice as long and is not a lower bound.
     pub const ALL: [Self; 5] = [
         Self::DramCopy,
         Self::CacheRead,
@@ -186,12 +186,12 @@ impl Calibration {
             .max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// Explains why a time is impossible, or returns `None`: below 0.97 of the lower bound (0.8 of
-    /// an empty kernel's time, which is noisier than the rates).
+    /// Explains why a time is impossible; `None` if it is possible. Impossible times are below 0.97 of the
+    /// lower bound (0.8 of an empty kernel's time, which is noisier than the rates).
     #[must_use]
     pub fn implausible(&self, micros: f64, work: &NeededWork, cache: CacheMode) -> Option<String> {
         let (floor, limit) = self.floor(work, cache)?;
-        // Margins for noise of the probes themselves.
+        // Margins for noise of the probes.
         let share = if limit == "an empty kernel" {
             0.8
         } else {
@@ -247,7 +247,7 @@ impl NeededWork {
     }
 }
 
-/// Returns the minimum share of nominal arithmetic left by a causal mask: the visible scores.
+/// Returns the minimum share of nominal arithmetic that a causal mask leaves: the visible scores.
 fn visible_share(plan: &Plan) -> f64 {
     let PlanReference::Oracle(name) = &plan.reference else {
         return 1.0;

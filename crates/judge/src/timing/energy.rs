@@ -1,9 +1,8 @@
 //! Energy of a launch sequence, from the device's counter.
 //!
-//! Such counters (NVML's `nvmlDeviceGetTotalEnergyConsumption`) move in steps of 20 to 100 ms. So a
-//! window begins and ends at a step and lasts longer than one, and the device runs only the
-//! candidate, back to back. Idle power is part of the figure: a slower candidate pays for it
-//! longer.
+//! Such counters (NVML's `nvmlDeviceGetTotalEnergyConsumption`) advance in steps of 20 to 100 ms. So a
+//! window starts and ends at a step and lasts longer than one, and the device runs only the candidate, back
+//! to back. Idle power is included: a slower candidate incurs it longer.
 
 use super::plan::{Runner, Settings};
 use crate::stopwatch::Stopwatch;

@@ -1,5 +1,5 @@
-//! Driver of the plans: takes a step from the plan, executes it on the stopwatch, and returns the
-//! result to the plan.
+//! Driver of the plans: takes a step from the plan, executes it on the stopwatch, and returns the result to
+//! the plan.
 
 use super::calibration::{Calibration, NeededWork};
 use super::finale::FinalComparison;
@@ -45,7 +45,7 @@ fn sound(sample: Sample) -> Result<Sample, Judgement> {
     let positive = |value: f64| value.is_finite() && value > 0.0;
     if positive(sample.micros) {
         return Ok(Sample {
-            // Invalid cycles only lose the second opinion; the time is still valid.
+            // Invalid cycles only lose the check of the clock; the time is still valid.
             cycles: sample.cycles.filter(|cycles| positive(*cycles)),
             ..sample
         });
@@ -80,7 +80,7 @@ pub struct TimingSession {
     latest: VecDeque<Sample>,
 }
 
-/// Latest reference samples whose median is the current reference time.
+/// Number of latest reference samples whose median is the current reference time.
 const LATEST_SAMPLES: usize = 64;
 
 /// The headline mode, used for ranking.
@@ -273,9 +273,9 @@ fn recheck_next_launch(
     recheck(watch, candidate)
 }
 
-/// Completes [`race_candidate`]: lower bounds, the paired comparison with the incumbent if the
-/// candidate may win, the cold mode if it did, and re-validation of those outputs. `proof` is the
-/// gate's current result.
+/// Completes [`race_candidate`]: lower bounds, the paired comparison with the incumbent if the candidate
+/// may win, the cold mode if it won, and re-validation of those outputs. `proof` is the gate's current
+/// result.
 ///
 /// # Errors
 /// The device failed, the outputs are wrong after all, or the time is `implausible`.
@@ -307,8 +307,7 @@ pub fn settle(
         return Err(refused(detail));
     }
     let duel = match &incumbent {
-        // The race's ratio came from different moments than the incumbent's: only direct
-        // alternation decides.
+        // The race's ratio and the incumbent's are from different moments: only direct alternation decides.
         Some(incumbent) if contender && may_win(&race, incumbent, session.settings) => {
             let mut duel = PairedComparison::new(session.settings, race.runner(), incumbent.runner);
             run(&mut duel, watch, HEADLINE)?;
@@ -401,7 +400,7 @@ pub fn finale(
         .map(|subject| {
             watch.poison(*subject)?;
             let warmed = warm_up(watch, *subject, None, HEADLINE, brief)?;
-            // The launches per sample are all that is needed: times are compared within rounds.
+            // Only the launches per sample are used: times are compared within rounds.
             Ok(warmed.runner)
         })
         .collect();

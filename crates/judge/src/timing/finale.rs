@@ -139,7 +139,7 @@ impl FinalComparison {
             low || sample.throttled
         };
         let slowed = taken.iter().any(is_slow);
-        // Longer than a block, a round may drift further; ratios within it are adjacent in time.
+        // A round is longer than a block and may drift further; ratios within it are adjacent in time.
         if (drift > 2.0 * self.settings.block_drift || slowed)
             && self.redone < self.settings.redo_max
         {

@@ -15,7 +15,7 @@ pub enum Decision {
     Faster,
     /// Slower by more than the margin.
     Slower,
-    /// Neither was shown.
+    /// Neither could be shown.
     Tie,
 }
 
@@ -52,7 +52,7 @@ pub struct PairedComparison {
     done: bool,
 }
 
-/// Minimum pairs, whatever their time.
+/// Minimum pairs, even if they take long.
 const PAIRS_AT_LEAST: usize = 8;
 
 impl PairedComparison {
@@ -138,7 +138,7 @@ impl PairedComparison {
         let [low, high] = result.interval;
         let margin = self.settings.win;
         result.decision != Decision::Tie
-            // The interval lies inside of the margin: more pairs cannot make a winner.
+            // The interval lies within the margin: more pairs cannot produce a winner.
             || (low > margin && high < 1.0 / margin)
             || result.cycles_disagree
     }

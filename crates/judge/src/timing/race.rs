@@ -43,7 +43,7 @@ pub struct Race {
 }
 
 impl Race {
-    /// Starts a race against the incumbent's ratio to the reference, if there is one.
+    /// Starts a race against the incumbent's ratio to the reference, if there is an incumbent.
     #[must_use]
     pub fn new(
         settings: Settings,
@@ -96,8 +96,7 @@ impl Race {
         self.blocks.iter().flat_map(|block| &block.inner)
     }
 
-    /// Returns each sample scaled to the reference's session median: its time had the device run as
-    /// usual.
+    /// Returns each sample scaled to the reference's session median: its time at the device's usual state.
     fn corrected(&self) -> Vec<f64> {
         let scaled = |block: &Block| {
             // The reference of the same block shares its clock and temperature, which cancel in the
@@ -205,8 +204,7 @@ impl Race {
 
     fn enough(&self) -> bool {
         let samples = self.samples().count();
-        // A slow kernel gets few samples instead of a long race; two blocks are the minimum for an
-        // interval.
+        // A slow kernel gets few samples instead of a long race; an interval needs at least two blocks.
         if self.spent_us() > self.settings.race_us && self.blocks.len() >= 2 {
             return true;
         }
@@ -258,7 +256,7 @@ impl Plan for Race {
                     self.keep(block);
                 }
             }
-            // Only blocks request pauses, so an earlier stage receives no empty step.
+            // Only blocks request pauses, so an earlier stage never receives an empty step.
             (_, None) => {}
         }
     }
@@ -314,7 +312,7 @@ impl WarmUp {
                 launches: self.launches?,
             },
             identity,
-            // Only the last samples: the first ones saw clocks and heat that had not settled.
+            // Only the last samples: during the first ones clocks and heat had not settled.
             session_us: median(&self.times[last..])?,
             clock_mhz: median(&self.clocks[clocks..]),
         })
@@ -348,7 +346,7 @@ impl Plan for WarmUp {
             self.launches = Some(self.settings.launches(sample.micros));
             return;
         }
-        // Throttled samples are not a unit, unless there are no others.
+        // Throttled samples become the unit only if there are no others.
         let throttled_max = THROTTLED_TOO_LONG * self.settings.warm_up_us;
         if !sample.throttled || self.spent_us > throttled_max {
             self.times.push(sample.micros);

@@ -29,14 +29,14 @@ pub(super) struct Conditions<'a> {
 }
 
 impl SampleSummary {
-    /// Computes from ratios to a reference that takes `unit` microseconds, and the 90th percentile
-    /// of the time. `None` without ratios.
+    /// Computes a summary from ratios to a reference that takes `unit` microseconds, and the 90th
+    /// percentile of the time. `None` without ratios.
     pub(super) fn new(ratios: Vec<f64>, unit: f64, p90: f64, samples: Vec<Sample>) -> Option<Self> {
         let [low, high] = interval_of_median(&ratios)?;
         let p50 = median(&ratios)? * unit;
         Some(Self {
             p50: Micros::new(p50)?,
-            // Both come from different statistics of few samples and may cross.
+            // Both are different statistics of few samples and may cross.
             p90: Micros::new(p90.max(p50))?,
             ci95: [Micros::new(low * unit)?, Micros::new(high * unit)?],
             samples,
@@ -61,7 +61,7 @@ impl SampleSummary {
         } = conditions;
         let all = |field: fn(&Sample) -> Option<f64>| -> Vec<f64> {
             let values: Option<Vec<f64>> = self.samples.iter().map(field).collect();
-            // Readers pair these lists with the samples by index, so a partial list is none.
+            // Readers pair these lists with the samples by index, so a partial list is dropped.
             values.unwrap_or_default()
         };
         let named = flags.iter().filter(|(holds, _)| *holds);

@@ -19,7 +19,7 @@ struct Heads {
 }
 
 impl Heads {
-    /// Head, row and column of an element of a matrix with `rows` rows a head.
+    /// Returns head, row and column of an element of a matrix with `rows` rows per head.
     fn locate(&self, index: u64, rows: u64) -> (u64, u64, u64) {
         let row = index / self.depth;
         (row / rows, row % rows, index % self.depth)
@@ -28,7 +28,7 @@ impl Heads {
     /// Keys that a query sees.
     fn visible(&self, query: u64) -> u64 {
         if self.causal {
-            // Aligned to the last key where the lengths differ, as in the oracle.
+            // Aligned to the last key if the lengths differ, as in the oracle.
             (query + 1 + self.keys)
                 .saturating_sub(self.queries)
                 .min(self.keys)
@@ -68,7 +68,7 @@ pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<CaseData> {
         Case::Uniform => plain(form, q, |_| 0.0, |_| 1.0),
         Case::Means => plain(form, q, |_| 0.0, |index| (row(index) % 8) as f64),
         Case::Large => {
-            // Standard deviation of the scores; the large case reaches four times as far.
+            // Standard deviation of the scores; the large case reaches four times that.
             let factor = (2500.0 / (heads.scale * (depth as f64).sqrt())).sqrt();
             let factor = factor.min(extreme(form.element(0)) / 4.0);
             plain(form, |i| q(i) * factor, |i| k(i) * factor, v)
@@ -88,7 +88,7 @@ pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<CaseData> {
     })
 }
 
-/// Scores in one column rise from 0 to 60 over the keys, or fall with a negative `sign`.
+/// Scores of one column rise from 0 to 60 over the keys, or fall if `sign` is negative.
 fn ramp(form: &Form<'_>, heads: &Heads, sign: f64) -> CaseData {
     let (keys, depth) = (heads.keys, heads.depth);
     let step = sign * 60.0 / (4.0 * heads.scale * keys as f64);
@@ -110,7 +110,7 @@ fn ramp(form: &Form<'_>, heads: &Heads, sign: f64) -> CaseData {
     plain(form, query, key, |i| form.noise(2, i))
 }
 
-/// Inputs from the values of q, k and v; scales are 1.
+/// Builds the inputs from the values of q, k and v; scales are 1.
 fn plain(
     form: &Form<'_>,
     q: impl Fn(u64) -> f64 + Sync,
@@ -135,7 +135,7 @@ fn selection(form: &Form<'_>, heads: &Heads) -> Option<CaseData> {
         // A draw is a share of one float, which does not hold 64 random bits.
         let half = |part: u64| form.chance(7, (key * words + word) * 2 + part, 1 << 32);
         let bits = half(0) << 32 | half(1);
-        // Unused bits would count in the distance of two codes, though no column has them.
+        // Unused bits would count in the distance of two codes although no column has them.
         let used = (depth - word * 64).min(64);
         if used == 64 {
             bits
@@ -153,7 +153,7 @@ fn selection(form: &Form<'_>, heads: &Heads) -> Option<CaseData> {
         .map(|(a, b)| distance(&codes[a], &codes[b]))
         .min()
         .unwrap_or(1);
-    // Two keys of one code tie, and the result would be the mean of their values.
+    // Two keys with one code tie, and the result would be the mean of their values.
     if nearest == 0 {
         return None;
     }

@@ -1,10 +1,10 @@
-//! A sparse matrix or graph with one row that is much longer than the others, and empty ones.
+//! A sparse matrix or graph with one row that is much longer than the others, and empty rows.
 
 use super::{CaseInputs, beside_reference};
 use tuner_core::fill::{Fill, LongRow};
 use tuner_core::plan::{Plan, PlanArgument};
 
-/// Builds the inputs; `None` where no two arguments are offsets and indices of one graph.
+/// Builds the inputs; `None` unless two arguments are offsets and indices of one graph.
 pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
     let long = long_row(plan, seed)?;
     beside_reference(plan, seed, |_, argument| {
@@ -13,7 +13,7 @@ pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
     })
 }
 
-/// Returns the long row: half of all entries, but no more than a row has columns.
+/// Returns the long row: half of all entries, but at most one per column.
 fn long_row(plan: &Plan, seed: u64) -> Option<LongRow> {
     let offsets = |of: &PlanArgument| match of.fill {
         Fill::CsrOffsets { entries } => Some((of.count().checked_sub(1)?, entries)),
@@ -28,7 +28,7 @@ fn long_row(plan: &Plan, seed: u64) -> Option<LongRow> {
     let (.., columns) = graphs
         .clone()
         .find(|(r, e, _)| (*r, *e) == (rows, entries))?;
-    // Of two graphs it would have to fit both.
+    // With several graphs the row would have to fit all of them.
     let one = graphs.clone().all(|(r, e, _)| (r, e) == (rows, entries));
     // A row has less than twice the average, and three times with the entries of an empty one: no row gets more
     // entries than there are columns, which it would repeat.

@@ -1,10 +1,10 @@
 //! Adversarial inputs for the operations with built-in oracles.
 //!
-//! Random numbers hide mistakes: a softmax without its maximum is right on N(0, 1), a dropped key
-//! of small weight is below every tolerance, a tile that reads its neighbour multiplies it by zero.
-//! Each case exposes one kind of mistake. A user's operation gets its declared fill with several
-//! seeds instead, because its hard inputs are unknown, one run with zeros, one with a long row and empty rows of a graph,
-//! and one with short whole numbers of the whole range.
+//! Random numbers hide mistakes: a softmax without its maximum is right on N(0, 1), a dropped key of small
+//! weight is below every tolerance, a tile that reads its neighbour multiplies it by zero. Each case
+//! exposes one kind of mistake. The hard inputs of a user's operation are unknown. It gets its declared
+//! fill with several seeds instead, and runs with zeros, with a long row and empty rows of a graph, and
+//! with short whole numbers over their whole range.
 
 mod attention;
 mod long_row;
@@ -25,7 +25,7 @@ pub struct Data {
     pub seed: u64,
     /// The hard case; `None` for the declared fills.
     pub case: Option<Case>,
-    /// Set of elements that receive the extreme values; `None` where all values stay as drawn.
+    /// Set of elements that receive the extreme values; `None` leaves all values as drawn.
     pub unread: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ pub enum Case {
     /// Each result is a copy of one distinct input element, so any wrong index shows in the bits.
     /// In attention each query attends to one key only.
     Selection,
-    /// Small integers: every sum is exact in any order, so the result is exact.
+    /// Small integers: sums are exact in any order, so the result is exact.
     Integers,
     /// Equal weights: scores of zero (K = 0, V = 1), constant rows.
     Uniform,
@@ -83,11 +83,12 @@ pub enum Case {
     Masked,
     /// One NaN: elements that do not depend on it keep their bits.
     Contained,
-    /// Zeros among the declared values, beside a reference kernel.
+    /// Zeros among the declared values, with a reference kernel.
     Zeros,
-    /// A row of a sparse matrix or graph that has half of all entries, beside a reference kernel.
+    /// A row of a sparse matrix or graph with half of all entries, with a reference kernel.
     LongRow,
-    /// Whole numbers of 8 and 16 bits over their range where no fill limits them, beside a reference kernel.
+    /// Whole numbers of 8 and 16 bits over their whole range unless a fill limits them, with a reference
+    /// kernel.
     WholeRange,
 }
 
@@ -192,7 +193,7 @@ pub(crate) fn oracle_of(plan: &Plan) -> Option<&str> {
 /// Inputs of a case and the rules for its result.
 #[derive(Debug, Clone)]
 pub(super) struct CaseInputs {
-    /// By argument of the plan; `None` for outputs, scratch and scalars.
+    /// Inputs by argument of the plan; `None` for outputs, scratch and scalars.
     pub(super) inputs: Arc<Vec<Option<Arc<[u8]>>>>,
     /// The first output must be the rounded exact value, bit for bit.
     pub(super) exact: bool,
@@ -232,8 +233,9 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
     })
 }
 
-/// Builds the inputs of a case beside a reference kernel: those that `changed` returns by the index of an argument, and
-/// the declared ones for the others. `None` where a built-in oracle has cases of its own, or generators make the inputs.
+/// Builds the inputs of a case for a plan with a reference kernel: those that `changed` returns by the
+/// index of an argument, and the declared ones for the others. `None` if a built-in oracle has its own
+/// cases, or generators produce the inputs.
 fn beside_reference(
     plan: &Plan,
     seed: u64,
@@ -287,7 +289,7 @@ impl CaseData {
     }
 }
 
-/// Makes of a seed that of a random stream that differs from the declared fills'.
+/// Value that is XORed into a seed to get another random stream than the declared fills.
 const OTHER_STREAM: u64 = 0xad5e_55a1;
 
 /// Arguments of a plan, as the cases see them.
@@ -357,7 +359,7 @@ impl<'a> Form<'a> {
         let found = inputs.nth(input);
         let content = found.and_then(|(number, argument)| {
             argument
-                // `seed` is that of the other stream, and this makes it the declared one again.
+                // `seed` is of the other stream; the XOR restores the declared seed.
                 .content(self.seed ^ OTHER_STREAM, number as u64)
                 .ok()
         });
@@ -404,7 +406,7 @@ impl<'a> Form<'a> {
     /// Draws an integer in `0..below`.
     fn chance(&self, stream: u64, index: u64, below: u64) -> u64 {
         let fill = Fill::Uniform { min: 0.0, max: 1.0 };
-        // Apart from the streams of `noise`, which have the numbers of the inputs.
+        // Separate from the streams of `noise`, which are numbered by input.
         let share = fill.value(self.seed, stream.wrapping_add(1 << 32), index);
         ((share * below as f64) as u64).min(below.saturating_sub(1))
     }
@@ -424,7 +426,7 @@ fn representable(index: u64, types: [Element; 2]) -> f64 {
     (index % span) as f64 - (limit - 1.0)
 }
 
-/// The largest number that is tried: the type's maximum if sums of it stay finite in float32.
+/// Returns the largest number to try: the type's maximum if sums of it stay finite in float32.
 fn extreme(element: Element) -> f64 {
     match element {
         Element::F16 => 65504.0,

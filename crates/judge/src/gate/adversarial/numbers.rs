@@ -1,7 +1,7 @@
-//! Whole numbers of 8 and 16 bits over their range, where the space file does not limit them.
+//! Whole numbers of 8 and 16 bits over their whole range, unless the space file limits them.
 //!
-//! Numbers of 32 and 64 bits stay small: of larger ones references overflow, angles lose their meaning, and
-//! most such inputs are counts, lengths and indices.
+//! Numbers of 32 and 64 bits stay small: on larger ones references overflow and angles lose their meaning,
+//! and most such inputs are counts, lengths and indices.
 
 use super::{CaseInputs, beside_reference};
 use rand::{RngExt as _, SeedableRng as _};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::plan::{Plan, PlanArgument};
 
-/// Builds the inputs; `None` where no input can have such numbers. All candidates share them.
+/// Builds the inputs; `None` if no input can have such numbers. All candidates share them.
 pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
     if plan
         .arguments
@@ -25,8 +25,8 @@ pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
     })
 }
 
-/// Returns the numbers that an input may have; `None` where they are limited or long. The sum of a hundred products of
-/// two numbers fits into 32 bits.
+/// Returns the range of numbers of an input; `None` if they are limited or wide. A sum of a hundred
+/// products of two such numbers fits into 32 bits.
 fn range(argument: &PlanArgument) -> Option<RangeInclusive<i32>> {
     if !argument.any_value || argument.layout.is_some() {
         return None;

@@ -9,7 +9,7 @@ fn build_inputs(form: &Form<'_>, value: impl Fn(usize, u64) -> f64 + Sync) -> Ca
     build_first_inputs(form, usize::MAX, value)
 }
 
-/// Builds the first `replaced` inputs from the value of each element; the others are those of the clean run.
+/// Builds the first `replaced` inputs from the value of each element; the others are as in the clean run.
 fn build_first_inputs(
     form: &Form<'_>,
     replaced: usize,
@@ -73,7 +73,7 @@ pub(super) fn gemm(form: &Form<'_>, case: Case) -> Option<CaseData> {
         Case::OutlierFirst => outlier(0),
         Case::OutlierLast => outlier(k - 1),
         Case::Extremes => {
-            // The largest factors whose sums the output can represent.
+            // The largest factors for which the output can represent the sums.
             let most = (extreme(form.output.element).min(1e30) / (4.0 * k as f64)).sqrt();
             build_inputs(form, |input, index| {
                 form.end(input, index, most.min(extreme(form.element(input))))
@@ -111,7 +111,7 @@ fn rows(form: &Form<'_>, reduced: bool) -> Option<Rows> {
 
 /// Builds a case shared by row operations; `size` multiplies an outlier.
 fn row_case(form: &Form<'_>, rows: &Rows, case: Case, size: f64) -> Option<CaseData> {
-    // Inputs other than the first (gamma, beta) stay as declared.
+    // Inputs after the first (gamma, beta) stay as declared.
     let first =
         |value: &(dyn Fn(u64) -> f64 + Sync)| build_first_inputs(form, 1, |_, index| value(index));
     let outlier = |at: u64| {

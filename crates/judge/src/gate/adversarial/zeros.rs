@@ -1,4 +1,4 @@
-//! Inputs with zeros, beside a reference kernel.
+//! Inputs with zeros, for plans with a reference kernel.
 
 use super::{CaseInputs, beside_reference};
 use rand::{RngExt as _, SeedableRng as _};
@@ -8,14 +8,14 @@ use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, PlanArgument};
 
-/// Scattered zeros of an input: few, so that most sums do not contain one.
+/// Scattered zeros of an input: few, so that most sums contain none.
 const SCATTERED: u64 = 64;
 
-/// Least number of elements for each scattered zero.
+/// Minimum number of elements for each scattered zero.
 const SPACING: u64 = 16;
 
-/// Builds the inputs with zeros; `None` where a built-in oracle has cases of its own, or no input can hold
-/// a zero. All candidates share them.
+/// Builds the inputs with zeros; `None` if a built-in oracle has its own cases, or no input can hold a
+/// zero. All candidates share them.
 pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
     if !plan.arguments.iter().any(can_hold_zeros) {
         return None;
@@ -29,10 +29,10 @@ pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
     })
 }
 
-/// Reports whether zero is among the numbers that an input of floats is drawn from.
+/// Reports whether the fill of a floating-point input can produce zero.
 fn can_hold_zeros(argument: &PlanArgument) -> bool {
     let zero = match argument.fill {
-        // Beyond three deviations the declared fill has next to none.
+        // A fill whose mean is more than three deviations from zero has hardly any values near zero.
         Fill::Normal { mean, std } => mean.abs() <= 3.0 * std,
         Fill::Uniform { min, max } => min <= 0.0 && max >= 0.0,
         _ => false,
@@ -40,7 +40,7 @@ fn can_hold_zeros(argument: &PlanArgument) -> bool {
     zero && argument.role.is_filled() && argument.layout.is_none() && argument.element.is_float()
 }
 
-/// Sets a row and scattered elements to zero. A few numbers, such as a scale, stay as they are.
+/// Sets a row and scattered elements to zero. Inputs of a few numbers, such as a scale, are unchanged.
 fn with_zeros(bytes: &Arc<[u8]>, argument: &PlanArgument, seed: u64) -> Arc<[u8]> {
     let (element, count) = (argument.element, argument.count());
     if count < SPACING {
@@ -50,7 +50,7 @@ fn with_zeros(bytes: &Arc<[u8]>, argument: &PlanArgument, seed: u64) -> Arc<[u8]
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
     let row = argument.shape.last().copied().unwrap_or(count).max(1);
     let rows = count / row;
-    // Of fewer rows one is too large a part of the input, so a run of elements takes its place.
+    // With fewer rows one is too large a part of the input, so a run of elements is cleared instead.
     if rows >= 4 {
         let start = rng.random_range(0..rows) * row;
         set_to_zero(&mut zeroed, element, start..start + row);

@@ -186,6 +186,6 @@ fn equality_is_of_bytes_inside_the_ranges() {
     assert!(!equal(&[1.0, 0.0], &[1.0, -0.0], &all(2)));
     assert!(equal(&[1.0, 2.0, 3.0], &[1.0, 5.0, 3.0], &[0..1, 2..3]));
     assert!(!equal(&[1.0, 2.0, 4.0], &[1.0, 5.0, 3.0], &[0..1, 2..3]));
-    // Elements that are missing on both sides show nothing.
+    // Elements that are missing on both sides are not compared.
     assert!(!equal(&[1.0], &[1.0], &all(2)));
 }

@@ -22,9 +22,9 @@ pub(super) struct Attention {
     depth: u64,
     scale: f64,
     causal: bool,
-    /// Scores come from 8-bit products.
+    /// Scores are sums of 8-bit products.
     eighths: bool,
-    /// K and V of the heads requested last, as float64, the latest at the end.
+    /// K and V of the most recently requested heads, as float64, the latest at the end.
     heads: Mutex<Vec<Arc<Head>>>,
 }
 
@@ -146,7 +146,7 @@ impl Attention {
         if let Some(head) = lock(&self.heads).iter().find(|head| head.number == number) {
             return Arc::clone(head);
         }
-        // Two threads may decode the same head; neither blocks threads that work on another one.
+        // Two threads may decode the same head; threads that work on another head are not blocked.
         let [depth, keys] = [self.depth, self.keys].map(|n| usize::try_from(n).unwrap_or(0));
         let k = self.k.matrix(number);
         let head = Arc::new(Head {
@@ -182,7 +182,8 @@ impl Attention {
             spread = spread.max(squares.sqrt() * self.scale.abs());
             furthest = furthest.max((dot * self.scale).abs());
         });
-        // Hard inputs have scores of 10⁴, whose exponential overflows float64 without the maximum.
+        // Without subtracting the maximum, scores of 10⁴ in hard inputs overflow the exponential in
+        // float64.
         let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = scores.iter().map(|s| (s - top).exp()).collect();
         let total: f64 = weights.iter().sum();
@@ -205,8 +206,8 @@ impl Attention {
         } else {
             (self.depth as f64 / 16.0).max(4.0) * unit * spread
         };
-        // Scaling to the base of the exponential and subtracting the maximum round numbers as large
-        // as the furthest score.
+        // Scaling to the base of the exponential and subtracting the maximum round numbers up to the
+        // largest score distance.
         let weights = scores + unit * furthest;
         sums.iter().map(|sums| self.bound(sums, weights)).collect()
     }
@@ -239,9 +240,9 @@ impl Attention {
         4.0 * self.out.element.accumulator().unit_roundoff()
     }
 
-    /// |o − ref| ≤ 3u(|ref| + A₂) + (T/16)·2⁻²²·A₂ + L with A₂ = √Σ(p v)², and L = Σ l |v| what
-    /// subnormal weights [lose](Self::lost); the tile's norm within 0.8 u of the reference's. `weights`
-    /// is a further relative error of P.
+    /// Bounds the error: |o − ref| ≤ 3u(|ref| + A₂) + (T/16)·2⁻²²·A₂ + L with A₂ = √Σ(p v)², and L = Σ l
+    /// |v|, the [loss](Self::lost) of subnormal weights; the tile's norm within 0.8 u of the reference's.
+    /// `weights` is an additional relative error of P.
     fn bound(&self, sums: &Sums, weights: f64) -> Expected {
         let (value, root) = (sums.value, sums.squares.sqrt());
         let u = weights + self.held().unit_roundoff();

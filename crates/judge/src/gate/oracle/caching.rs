@@ -71,7 +71,7 @@ impl CachingOracle {
 
     fn keep(&self, output: usize, parts: &[(u64, u64)], all: &[Expected]) {
         let bytes = size_of_val(all) as u64;
-        // Reserved before the check, so that two threads do not exceed the limit together.
+        // Reserved before the check, so that two threads cannot both pass it and exceed the limit.
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before + bytes > self.means.memory_bytes {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -121,7 +121,7 @@ impl CachingOracle {
         };
         std::thread::scope(|scope| {
             for _ in 1..cores.min(pieces) {
-                // Where the system gives no more threads, those that are there do all the work.
+                // If the system refuses further threads, the running ones do all the work.
                 let started = std::thread::Builder::new().spawn_scoped(scope, work);
                 if started.is_err() {
                     break;
@@ -186,7 +186,7 @@ fn encoded(all: &[Expected]) -> Vec<u8> {
     numbers.flat_map(f64::to_le_bytes).collect()
 }
 
-/// Decodes `count` elements; `None` if the content has another number.
+/// Decodes `count` elements; `None` if the content has a different number.
 fn decoded(content: &[u8], count: u64) -> Option<Vec<Expected>> {
     let (elements, _) = content.as_chunks::<ELEMENT_BYTES>();
     let number = |bytes: &[u8]| bytes.try_into().map_or(f64::NAN, f64::from_le_bytes);
@@ -199,7 +199,7 @@ fn decoded(content: &[u8], count: u64) -> Option<Vec<Expected>> {
     right.then(|| elements.iter().map(element).collect())
 }
 
-/// Wraps the oracle with these resources; `identity` covers everything that its results depend on.
+/// Wraps the oracle with these resources; `identity` covers everything that determines its results.
 pub(crate) fn keeping(oracle: Arc<dyn Oracle>, identity: String, means: &Means) -> Arc<dyn Oracle> {
     Arc::new(CachingOracle {
         oracle,

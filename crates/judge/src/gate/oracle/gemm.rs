@@ -75,7 +75,7 @@ impl Gemm {
             }
             let [k, n] = [self.k, self.n].map(|size| usize::try_from(size).unwrap_or(0));
             let at = |column: usize, place: usize| self.b.value_at((place * n + column) as u64);
-            // Float32 halves the memory; the products are in float64 all the same.
+            // Float32 halves the memory; the products are computed in float64 in both cases.
             if self.is_single() {
                 Columns::Single(Panels::new(k, n, |column, place| at(column, place) as f32))
             } else {

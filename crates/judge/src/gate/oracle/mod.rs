@@ -1,9 +1,8 @@
 //! Built-in references: float64 results with an error bound for each element.
 //!
-//! An oracle computes only the requested elements, so a sample of a large problem costs no more
-//! than a small problem. The bounds follow from quantities that the reference computes along the
-//! way, not from a flat tolerance: a flat 1e-2 passes an attention kernel that drops keys at S =
-//! 8192.
+//! An oracle computes only the requested elements, so a sample of a large problem costs no more than a
+//! small problem. The bounds are derived from intermediate quantities of the reference, not from a flat
+//! tolerance: a flat 1e-2 passes an attention kernel that drops keys at S = 8192.
 
 mod attention;
 mod conv2d;
@@ -90,7 +89,7 @@ pub trait Oracle: Send + Sync {
     /// `start`.
     fn span(&self, output: usize, start: u64, count: u64) -> Vec<Expected>;
 
-    /// Returns the length of consecutive runs that are judged together by their norm.
+    /// Returns the length of consecutive runs that are judged by their norm.
     fn tile(&self, output: usize) -> u64;
 
     /// Returns the number of consecutive elements with correlated errors, such as those of a row
@@ -150,7 +149,7 @@ pub enum OracleError {
         /// Elements of the output.
         count: u64,
     },
-    /// The data that an argument is filled with cannot be used.
+    /// The fill data of an argument cannot be used.
     #[error("the data of `{argument}` cannot be used on problem {problem}: {why}")]
     Data {
         /// The argument.
@@ -160,7 +159,7 @@ pub enum OracleError {
         /// The reason.
         why: String,
     },
-    /// The naive kernel that candidates are compared with is wrong itself.
+    /// The naive reference kernel itself is wrong.
     #[error("the reference kernel disagrees with the float64 oracle `{oracle}`: {detail}")]
     Disagrees {
         /// The oracle.
@@ -173,8 +172,8 @@ pub enum OracleError {
 /// A row of [`BUILT_IN`].
 struct BuiltIn {
     name: &'static str,
-    /// Version of the values and bounds. It is raised when one of them changes, because earlier
-    /// results were judged by other bounds.
+    /// Version of the values and bounds. It is raised when one of them changes, because earlier results
+    /// were judged by the old bounds.
     version: u32,
     build: fn(&Problem) -> Result<Arc<dyn Oracle>, OracleError>,
 }
@@ -228,8 +227,8 @@ pub fn build(name: &str, problem: &Problem) -> Result<Arc<dyn Oracle>, OracleErr
     }
 }
 
-/// Returns the number of elements in whole rows that are judged together by their norm: enough for
-/// a statistic, few enough that one wrong row is not diluted.
+/// Returns the number of elements in whole rows whose norm is judged: enough for a statistic, few enough
+/// that one wrong row is not diluted.
 fn rows_together(columns: u64) -> u64 {
     const ELEMENTS: u64 = 256;
     let columns = columns.max(1);
@@ -290,19 +289,18 @@ impl Sums {
         }
     }
 
-    /// Returns the error bound of a sum of products equal to `value` with root sum of squares
-    /// `root`: four units for every 16 terms, because tensor cores truncate each accumulation step
-    /// of 16; never less than four such steps, so that a handful of terms may be rounded in any
-    /// order. If the sum is large compared with `root`, so were its partial sums: each of `terms`
-    /// roundings errs by up to a unit of one, at random, and 2 √terms is 3.5 times their rms.
+    /// Returns the error bound of a sum of products equal to `value` with root sum of squares `root`: four
+    /// units for every 16 terms, because tensor cores truncate each accumulation step of 16. At least four
+    /// such steps are allowed, so that a handful of terms may be rounded in any order. If the sum is large
+    /// compared with `root`, so were its partial sums: each of `terms` roundings errs by up to a unit of
+    /// one, at random, and 2 √terms is 3.5 times their rms.
     fn products(&self, root: f64, value: f64) -> f64 {
         ((self.terms / 16.0).max(4.0) * 4.0 * self.u + self.eighths()) * root
             + 2.0 * self.walk(value)
     }
 
-    /// Returns the rms of the same error over many results: a random walk of roundings, and if
-    /// tensor cores may have multiplied, half a unit lost in each of their steps, always towards
-    /// zero.
+    /// Returns the rms of the same error over many results: a random walk of roundings. If tensor cores may
+    /// have multiplied, it includes half a unit lost in each of their steps, always towards zero.
     fn products_rms(&self, root: f64, value: f64) -> f64 {
         let steps = if self.bits <= 16 {
             self.terms / 16.0

@@ -48,7 +48,7 @@ fn no_element_owes_an_allowance_to_larger_ones() {
 
 #[test]
 fn a_spread_that_is_small_by_chance_is_that_of_its_neighbours() {
-    // Sums that cancel: one spread, whatever remains of them.
+    // Sums that cancel: one spread, independent of the remainder.
     let values: Vec<f64> = (1..=256).map(f64::from).collect();
     let mut spreads = vec![1e-3; 256];
     for lucky in [20, 100, 255] {
