@@ -1,8 +1,8 @@
 //! Baselines: the methods of other tuners with their usual settings, for comparison with `evolve`
 //! in one run under the same rules.
 //!
-//! A method may return to a configuration at no cost, as its result is stored. Only unique
-//! evaluations count, as they do for `evolve`.
+//! A method may return to a configuration at no cost, since its result is stored. Only unique evaluations
+//! count, as they do for `evolve`.
 
 use super::fresh::Fresh;
 use super::{Observation, Proposal, Strategy, StrategyName};
@@ -17,14 +17,14 @@ const MAX_REPEATED_DRAWS: usize = 400;
 
 /// A search method without bookkeeping.
 pub(super) trait Method: Send {
-    /// Returns the next configuration, new or repeated; `None` if the method waits for results.
+    /// Returns the next configuration, new or repeated; `None` if the method needs results first.
     fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config>;
 
     /// Takes the cost of a configuration: its time in microseconds, infinite for a failure.
     fn judge(&mut self, config: &Config, cost: f64, space: &Space, rng: &mut ChaCha8Rng);
 }
 
-/// A method as a strategy: answers repeated configurations from memory, takes results in any order.
+/// A method as a strategy: answers repeated configurations from memory and accepts results in any order.
 pub(super) struct Classic<M> {
     name: &'static str,
     method: M,
@@ -48,7 +48,7 @@ impl<M: Method + Default> Classic<M> {
 }
 
 impl<M: Method> Classic<M> {
-    /// Returns the next new configuration; `None` if the method waits for results.
+    /// Returns the next new configuration; `None` if the method needs results first.
     fn next_unproposed(&mut self) -> Option<(Config, &'static str)> {
         if let Some(config) = self.fresh.take_start() {
             return Some((config, "start"));
@@ -56,7 +56,7 @@ impl<M: Method> Classic<M> {
         for _ in 0..MAX_REPEATED_DRAWS {
             let next = self.method.next_config(self.fresh.space(), &mut self.rng);
             let Some(config) = next else {
-                // The method waits for results; without pending ones it would wait forever.
+                // The method needs results; without pending proposals it would wait forever.
                 if self.pending.is_empty() {
                     break;
                 }
@@ -137,7 +137,7 @@ pub(super) fn random_neighbour(
     None
 }
 
-/// Returns the valid configuration nearest to a preference, parameters taken in random order.
+/// Returns the valid configuration nearest to a preference; parameters are processed in random order.
 pub(super) fn repair(wanted: &[u32], space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
     use rand::seq::SliceRandom as _;
     let config = Config::new(wanted);

@@ -15,7 +15,7 @@ const CROSSOVER_PROBABILITY: f64 = 0.7;
 pub(crate) struct Differential {
     members: Vec<(Config, f64)>,
     turn: usize,
-    /// Trials without a result, with the member that each one challenges.
+    /// Trials without a result, each with the member that it challenges.
     trials: Vec<(Config, usize)>,
 }
 
@@ -25,7 +25,7 @@ impl Differential {
         let [a, b] = [0, 1].map(|_| &self.members[rng.random_range(0..MEMBERS)].0);
         let weight = rng.random_range(0.5..1.0);
         let mut wanted = self.members[target].0.choices().to_vec();
-        // Without one forced choice a trial may equal its target.
+        // Without a forced choice a trial may equal its target.
         let forced = rng.random_range(0..wanted.len());
         for (at, choice) in wanted.iter_mut().enumerate() {
             if at == forced || rng.random_bool(CROSSOVER_PROBABILITY) {
@@ -48,7 +48,7 @@ impl Method for Differential {
         self.turn += 1;
         let trial = self.trial(target, space, rng)?;
         self.trials.push((trial.clone(), target));
-        // A trial that equals a pending proposal never gets a result; drop the oldest of them.
+        // A trial that equals a pending proposal never gets a result; drop the oldest ones.
         if self.trials.len() > 4 * MEMBERS {
             self.trials.remove(0);
         }

@@ -4,13 +4,13 @@ use std::f64::consts::FRAC_1_SQRT_2;
 use tuner_core::value::Value;
 use tuner_space::{Config, Parameter, Space};
 
-/// Ratio of the largest to the smallest value from which sizes are compared by logarithm.
+/// Minimum ratio of the largest to the smallest value for sizes to be compared by logarithm.
 const MIN_RATIO_SPAN: f64 = 4.0;
-/// Number of values below which a parameter gets no alignment coordinate.
+/// Minimum number of values for a parameter to get an alignment coordinate.
 const MIN_ALIGNED_VALUES: usize = 5;
-/// Largest number of values of an ordered parameter whose values also get separate coordinates.
+/// Largest number of values of an ordered parameter for separate coordinates of its values.
 const MAX_ONE_HOT_VALUES: usize = 8;
-/// Largest exponent of two that counts as alignment: no hardware width exceeds 2 to this power.
+/// Largest exponent of two that counts as alignment: no hardware width exceeds this power of two.
 const MAX_ALIGNED_BITS: u32 = 7;
 
 /// One coordinate of the cube, with the position of each choice of its parameter.
@@ -38,7 +38,7 @@ impl Axis {
             Self::Size { ratio, normalizer } => {
                 let number = value.as_f64()?;
                 let size = if *ratio { number.log2() } else { number };
-                // The logarithm of a number that is not positive has no position.
+                // Only a positive number has a logarithm.
                 Some(normalizer.normalize(size)).filter(|position| position.is_finite())
             }
             Self::Twos { normalizer } => {
@@ -83,7 +83,7 @@ impl Normalizer {
 #[derive(Debug)]
 pub(super) struct Encoder {
     coordinates: Vec<Coordinate>,
-    /// Dimension of each coordinate, rising. Coordinates of one dimension share a length scale.
+    /// Dimension of each coordinate, ascending. Coordinates of one dimension share a length scale.
     dimension_of: Vec<usize>,
     dimensions: usize,
     /// Number of coordinates before those that separate the values of ordered parameters.
@@ -107,7 +107,7 @@ impl Encoder {
             }
         }
         encoder.smooth = encoder.coordinates.len();
-        // Last, so that the other coordinates have the same indices with and without these.
+        // Last, so that the other coordinates have equal indices with and without these.
         for (at, parameter) in space.parameters().iter().enumerate() {
             if one_hot
                 && parameter.ordered
@@ -213,8 +213,8 @@ fn scale_sizes(numbers: &[f64]) -> (bool, Vec<f64>) {
     }
 }
 
-/// Returns the exponent of two of each value; `None` if the values are not integers, are few, or
-/// are all powers of two, where the size says the same.
+/// Returns the exponent of two of each value. `None` if the values are not integers, are few, or are all
+/// powers of two, which the size already expresses.
 fn powers_of_two(numbers: &[f64]) -> Option<Vec<f64>> {
     let power = |number: &f64| (*number as u64).is_power_of_two();
     let independent = numbers.len() >= MIN_ALIGNED_VALUES

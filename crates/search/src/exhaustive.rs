@@ -36,7 +36,7 @@ impl Exhaustive {
         let Some(index) = self.space.index_of(config) else {
             return false;
         };
-        // A configuration at an earlier position was proposed in its turn.
+        // A configuration at an earlier position was already proposed in order.
         let new = self.order.position_of(index) >= self.next && self.ahead.insert(config.clone());
         self.left -= u128::from(new);
         new
@@ -59,7 +59,8 @@ impl Strategy for Exhaustive {
         while self.next < self.order.len {
             let config = self.space.config_at(self.order.index_at(self.next));
             self.next += 1;
-            // One proposed out of order is skipped, and forgotten: its index does not come again.
+            // A configuration that was proposed out of order is skipped and removed: its index does not
+            // recur.
             if let Some(config) = config.filter(|config| !self.ahead.remove(config)) {
                 self.left -= 1;
                 return Some(self.propose(config, "exhaustive"));
@@ -92,7 +93,7 @@ impl Permutation {
         let bits = u128::BITS - len.saturating_sub(1).leading_zeros();
         Self {
             len,
-            // A network needs two halves, even for one index.
+            // A network needs two halves, even for a single index.
             half_bits: bits.div_ceil(2).max(1),
             keys: std::array::from_fn(|round| mix(seed.0 ^ mix(round as u64 + 1))),
         }

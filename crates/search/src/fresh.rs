@@ -6,9 +6,9 @@ use tuner_space::{Config, Space};
 
 /// The unproposed part of a space, with exact uniform draws from it.
 ///
-/// Draws by rejection while less than half of the space is proposed, so a draw takes two tries at
-/// most on average. Beyond that it lists the rest, which is not larger than the proposed part.
-/// Memory is therefore bounded by the number of proposals, not by the size of the space.
+/// Draws by rejection while less than half of the space is proposed, so a draw takes at most two tries on
+/// average. After that it lists the rest, which is not larger than the proposed part. Memory is therefore
+/// bounded by the number of proposals, not by the size of the space.
 #[derive(Debug)]
 pub(super) struct Fresh {
     space: Space,
@@ -103,8 +103,8 @@ impl Fresh {
                 )
             }
         };
-        // Other operators may have claimed some of the list since it was made; they are
-        // dropped here.
+        // Other operators may have claimed configurations of the list since it was built; these are dropped
+        // here.
         while !rest.is_empty() {
             let config = rest.swap_remove(rng.random_range(0..rest.len()));
             if self.seen.insert(config.clone()) {

@@ -24,7 +24,7 @@ impl Genetic {
         let mut parents = std::mem::take(&mut self.judged);
         parents.sort_by(|a, b| a.1.total_cmp(&b.1));
         parents.truncate(MEMBERS);
-        // One place is for the best member, which has a result already.
+        // One slot is for the best member, which already has a result.
         while self.unborn.len() + 1 < MEMBERS {
             let [a, b] = [0, 1].map(|_| draw_by_rank(&parents, rng));
             let mut wanted: Vec<u32> = a.choices().to_vec();
@@ -41,7 +41,7 @@ impl Genetic {
                 None => break,
             }
         }
-        // The best survives, so that a generation is never worse than the one before.
+        // The best survives, so that a generation is never worse than its predecessor.
         self.judged.extend(parents.into_iter().next());
     }
 }

@@ -1,8 +1,8 @@
 //! Search strategies behind one ask/tell interface.
 //!
 //! Pure: no clock, no files, no threads. The engine requests proposals while earlier ones are
-//! still being compiled, and reports results in the order in which they arrive. The same seed and
-//! the same sequence of calls produce the same proposals.
+//! still being compiled, and reports results in the order of arrival. The same seed and the same sequence
+//! of calls produce the same proposals.
 #![expect(
     clippy::indexing_slicing,
     reason = "parameters, choices, coordinates and entries are numbered by the space and the archive that hold them, and configurations come from the space itself"
@@ -111,13 +111,13 @@ pub enum Observation {
         time: Micros,
         /// Standard error as a share of the time; 0 for an exact time or an unknown error.
         error: f64,
-        /// Second objective next to the time, above 0, if the run has one. The search then looks
-        /// for the Pareto front of both.
+        /// Second objective in addition to the time, above 0, if the run has one. The search then optimizes
+        /// the Pareto front of both.
         other: Option<f64>,
     },
     /// The candidate failed with this verdict.
     Failed(Verdict),
-    /// The candidate was not judged for a reason outside it; the result is unknown.
+    /// The candidate was not judged for an external reason; the result is unknown.
     Unknown,
 }
 
@@ -185,14 +185,14 @@ pub trait Strategy: Send {
         false
     }
 
-    /// Selects a compiled proposal to give up in favour of others and returns its index in `ready`;
-    /// the strategy may propose it again. `None` keeps all of them.
+    /// Selects a compiled proposal to drop in favour of others and returns its index in `ready`; the
+    /// strategy may propose it again. `None` keeps all of them.
     fn withdraw(&mut self, ready: &[Ready]) -> Option<usize> {
         let _ = ready;
         None
     }
 
-    /// Takes the result of the proposal `id`. An unknown or already reported `id` changes nothing.
+    /// Takes the result of the proposal `id`. An unknown or already reported `id` is ignored.
     fn tell(&mut self, id: u64, observation: Observation);
 
     /// Takes a result from elsewhere, such as an interrupted run: the configuration counts as

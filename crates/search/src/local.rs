@@ -20,7 +20,7 @@ impl Method for Local {
     fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
         let config = match self.ahead.pop() {
             Some(config) => config,
-            // A neighbour whose result is still missing may be faster.
+            // A neighbour with a pending result may be faster.
             None if self.current.is_some() && !self.waiting.is_empty() => return None,
             None => {
                 // A local optimum: restart from a random configuration.

@@ -1,10 +1,9 @@
 //! Choice of the configurations to predict before a run.
 //!
-//! A prediction costs seconds of a processor core and no device time, so a few hundred must
-//! suffice. The first third is spread over the space: when the time limit ends the survey early,
-//! the results still cover the whole space. The rest is a search on the predicted times. The
-//! device model has errors, but the run starts with the configurations that it predicts to be
-//! fastest, so this knowledge source must be exact there.
+//! A prediction costs seconds of a processor core and no device time, so a few hundred must suffice. The
+//! first third is spread over the space: if the time limit ends the survey early, the results still cover
+//! the whole space. The rest is a search on the predicted times. The device model has errors, but the run
+//! starts with its fastest predictions, so this source of knowledge must be exact near them.
 
 use crate::evolve::{Evolve, Settings};
 use crate::knowledge::Knowledge;
@@ -17,7 +16,7 @@ use tuner_space::{Config, Space};
 
 /// Configurations of a complete survey.
 const MAX_CONFIGS: usize = 240;
-/// Configurations of these that are spread over the space.
+/// Number of configurations that are spread over the space.
 const SPREAD_CONFIGS: usize = 80;
 /// Configurations per round: enough for all cores of a large machine, and few enough that the
 /// search gets results often.
@@ -36,8 +35,8 @@ impl Survey {
     #[must_use]
     pub fn new(space: &Space, seed: Seed, start: &[Config]) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed.0);
-        // Bounded, because a space hardly larger than the draws may never return enough
-        // distinct ones.
+        // Bounded: a space hardly larger than the number of draws may never return enough distinct
+        // configurations.
         let draws = (0..2 * SPREAD_CONFIGS).filter_map(|_| space.draw(&mut rng));
         let mut seen: HashSet<Config> = HashSet::new();
         let mut spread: Vec<Config> = start.iter().cloned().chain(draws).collect();

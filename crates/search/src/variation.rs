@@ -82,7 +82,7 @@ impl Variation {
             }
         }
         let mut order = self.shuffled(rng);
-        // Parents that agree would only produce copies of themselves.
+        // Equal parents could only produce copies of themselves.
         if wanted == a || wanted == b {
             let parameter = *order.first()?;
             wanted[parameter] = self.other_value(space, parameter, wanted[parameter], rng);
@@ -108,7 +108,7 @@ impl Variation {
         }
         let distance = 1 + self.step.sample(rng).min(u64::from(count)) as u32;
         let (below, above) = (current, count - 1 - current);
-        // At an end only one direction is left.
+        // At either end only one direction remains.
         let up = if below == 0 || above == 0 {
             below == 0
         } else {
@@ -127,7 +127,7 @@ impl Variation {
         order
     }
 
-    /// Returns the parameters with one value, which come last in an order as they cannot change.
+    /// Returns the parameters with one value, which come last in an order because they cannot change.
     fn fixed<'a>(&self, space: &'a Space) -> impl Iterator<Item = usize> + 'a {
         space
             .parameters()

@@ -17,7 +17,7 @@ const MIN_VARIANCE: f64 = 1e-9;
 /// evaluation for every candidate.
 const MAX_FRONT_POINTS: usize = 8;
 
-/// Number of best candidates that are scored again with the waiting proposals taken into account.
+/// Number of best candidates that are scored again with the waiting proposals included.
 const RESCORED_CANDIDATES: usize = 40;
 
 /// Model of a second objective, on the factorisation of the first.
@@ -33,7 +33,7 @@ struct Second {
 }
 
 impl Second {
-    /// Returns `None` if the time is the only objective.
+    /// Creates the model; `None` if the time is the only objective.
     fn new(
         archive: &Archive,
         process: &Process,
@@ -70,7 +70,7 @@ impl Second {
         let least = (self.signal * MIN_VARIANCE).sqrt();
         let second = match known {
             Some(value) => Prediction {
-                // The compiler has already reported the objective, so only the time is uncertain.
+                // The compiler has reported the objective, so only the time is uncertain.
                 mean: value.max(f64::MIN_POSITIVE).ln() - self.centre,
                 deviation: least,
             },
@@ -120,7 +120,7 @@ impl Acquisition {
         );
         let known = targets.iter().flatten().count().max(1);
         let times = process.whiten(&targets);
-        // With noise, compare with the smoothed best: a lucky measurement must not raise the bar.
+        // With noise, the smoothed best is used: a lucky measurement must not raise the threshold.
         let beyond = if archive.noisy {
             process.smooth(&targets, &times)
         } else {
@@ -152,9 +152,8 @@ impl Acquisition {
         point.mean() + dot(&self.times, &point.whitened)
     }
 
-    /// Returns the probability that a candidate is faster than the expected best by more than
-    /// `gain`,
-    /// a difference of log times.
+    /// Returns the probability that a candidate is faster than the expected best by more than `gain`, a
+    /// difference of log times.
     pub(super) fn chance_beyond(&self, point: &Point, gain: f64) -> f64 {
         let deviation = (self.signal * point.variance.max(MIN_VARIANCE)).sqrt();
         self.chance(point) * normal_cdf((self.best - self.mean(point) - gain) / deviation)
@@ -188,7 +187,7 @@ impl Acquisition {
                 Prediction { mean, deviation },
                 other,
             ),
-            // The bound may be slower than the best.
+            // The bound may be above the best time.
             (None, Some(deviations)) => (self.best - mean + deviations * deviation).max(1e-9).ln(),
             (None, None) => log_improvement((self.best - mean) / deviation) + deviation.ln(),
         };
@@ -198,7 +197,7 @@ impl Acquisition {
     /// Returns the predicted probability that a candidate works.
     fn chance(&self, point: &Point) -> f64 {
         self.health.as_ref().map_or(1.0, |health| {
-            // Never zero: the model of failures may be wrong near a region's edge.
+            // Never zero: the model of failures may be wrong near the boundary of a region.
             (1.0 + dot(health, &point.whitened)).clamp(MIN_CHANCE, 1.0)
         })
     }

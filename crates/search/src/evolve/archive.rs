@@ -79,7 +79,7 @@ impl Scale {
 
     fn bend(&self, log: f64) -> f64 {
         if log > self.median {
-            // How slow a slow kernel is does not matter for the optimum; full residuals would
+            // The exact time of a slow kernel does not matter for the optimum; full residuals would
             // dominate the fit.
             self.median + self.slack * (log - self.median)
         } else {
@@ -118,12 +118,12 @@ impl Archive {
         keep: usize,
     ) -> Option<usize> {
         if observation == Observation::Unknown {
-            // It remains a point without a result: not proposed again, neither fast nor failed.
+            // It remains a point without a result: not proposed again, but neither fast nor failed.
             return None;
         }
         self.result_count += 1;
         let from_prior = self.entries[index].from_prior;
-        // Separate counts: proposals of the prior and own ones lose trust independently.
+        // Separate counts: proposals with and without prior knowledge lose trust independently.
         let idle = &mut self.idle[usize::from(from_prior)];
         *idle += 1;
         self.since_gain += 1;
@@ -147,7 +147,7 @@ impl Archive {
             self.advance(index, keep);
         }
         if !from_prior {
-            // Kept in addition, in case the knowledge is excluded later.
+            // Stored as well in case the knowledge is excluded later.
             insert(&mut self.own, log, index, keep);
         }
         let fastest = self.fastest().iter();
@@ -164,7 +164,7 @@ impl Archive {
         if self.front.contains(&index) {
             self.since_gain = 0;
         }
-        // A long front contributes parents from its whole length, not from its fast end only.
+        // A long front contributes parents from its whole length, not only from its fast end.
         let step = self.front.len().div_ceil(keep.max(1)).max(1);
         let ahead = self.front.iter().step_by(step);
         let mut mixed: Vec<(f64, usize)> =
@@ -203,10 +203,10 @@ impl Archive {
         self.own = own;
     }
 
-    /// Returns true if results from prior knowledge are excluded: the model does not use the
-    /// knowledge, and the best result without it is slower. A search that includes a false optimum
-    /// stays near it, because the fastest entries provide parents, neighbours and the time to
-    /// improve. Proposals of uncorrelated sources are not an optimum of theirs and remain.
+    /// Returns true if results from prior knowledge are excluded: the model does not use the knowledge, and
+    /// the best result without it is slower. A search that includes a false optimum stays near it, because
+    /// the fastest entries provide parents, neighbours and the time to improve. Proposals of uncorrelated
+    /// sources remain: they are not such an optimum.
     pub(super) fn excludes_knowledge(&self) -> bool {
         let best = |of: &[(f64, usize)]| of.first().map_or(f64::INFINITY, |(log, _)| *log);
         !self.uses_knowledge && !self.uninformed && best(&self.elites) < best(&self.own)
@@ -283,15 +283,14 @@ impl Archive {
             return all.collect();
         }
         let mut indices: Vec<usize> = all.collect();
-        // Pending entries must stay: without them the model would propose their
-        // neighbourhood again.
+        // Pending entries must stay: without them the model would propose in their neighbourhood again.
         let cost = |index: usize| match self.entries[index].result {
             None => f64::NEG_INFINITY,
             Some(Outcome::Log(log, _)) => log,
             Some(Outcome::Failed) => f64::INFINITY,
         };
-        // The fastest half decides proposals; a sample of the others keeps the model honest about
-        // slow regions.
+        // The fastest half determines proposals; a sample of the others keeps the model accurate in slow
+        // regions.
         indices.sort_by(|a, b| cost(*a).total_cmp(&cost(*b)));
         keep_fastest_and_sample(&mut indices, limit / 2, limit / 4, rng);
         indices.sort_unstable();

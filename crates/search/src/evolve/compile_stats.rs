@@ -1,13 +1,12 @@
 //! Online correction of the model by compile-time facts and a predicted time.
 //!
-//! The model's expectation is stored before each result, so the difference to the result is an
-//! unbiased error of the model. A ridge regression of these errors on the facts learns the weight
-//! of each fact. Spills without a cost get none, a prediction that orders the candidates well gets
-//! a large one.
+//! The model's expectation is stored before each result, so the difference to the result is an unbiased
+//! error of the model. A ridge regression of these errors on the facts learns the weight of each fact: zero
+//! for spills without a cost, large for a prediction that orders the candidates well.
 
 use crate::CompileStats;
 
-/// Number of features, each scaled to be near 1 where it matters.
+/// Number of features, each scaled to be near 1 for a relevant size.
 const FEATURES: usize = 4;
 /// Smallest number of errors for a regression.
 const MIN_ERRORS: usize = 12;
@@ -45,7 +44,7 @@ impl Correction {
     /// Adds the error of the model for a candidate: its target minus the expected one.
     pub(super) fn learn(&mut self, facts: &CompileStats, expected: f64, centre: f64, target: f64) {
         if self.seen.len() == MAX_ERRORS {
-            // Old errors belong to an older model.
+            // Old errors are of an outdated model.
             self.seen.remove(0);
         }
         let seen = features(facts, expected, centre);
@@ -102,7 +101,7 @@ fn fit(seen: &[(Features, f64)]) -> ([f64; FEATURES], Features, f64) {
 /// Solves a positive definite system by Gauss elimination.
 fn solve(mut matrix: [[f64; FEATURES + 1]; FEATURES]) -> [f64; FEATURES] {
     for at in 0..FEATURES {
-        // A positive definite matrix needs no search for a pivot.
+        // A positive definite matrix needs no pivoting.
         let pivot = matrix[at];
         for row in matrix.iter_mut().skip(at + 1) {
             let factor = row[at] / pivot[at];

@@ -1,8 +1,8 @@
 //! `evolve`: model-based evolutionary search.
 //!
-//! The opening proposes configurations typical of the space and others far apart. After it, every
-//! proposal is the best of a pool of candidates: uniform draws, neighbours of the fastest, and
-//! their children by mutation and crossover ([`super::variation`]).
+//! The opening proposes configurations typical of the space and others that are far apart. After it, every
+//! proposal is the best of a pool of candidates: uniform draws, neighbours of the fastest, and their
+//! children by mutation and crossover ([`super::variation`]).
 //!
 //! A Gaussian process over the parameters ([`surrogate`]) predicts the logarithm of the time with
 //! its uncertainty, and on the same factorisation the probability of failure. The score of a
@@ -213,7 +213,7 @@ impl Evolve {
     /// if it was used.
     fn pick(&mut self, ready: &[Ready]) -> (usize, Option<Acquisition>) {
         let index_of = |id: u64| ready.iter().position(|each| each.id == id);
-        // Those of the start, the opening and the second search keep their turn.
+        // Proposals of the start, the opening and the second search keep their turn.
         let mut unscored = self.waiting.list.iter().filter(|each| !each.scored);
         if let Some(index) = unscored.find_map(|proposal| index_of(proposal.id)) {
             return (index, None);
@@ -304,13 +304,13 @@ impl Evolve {
                 .learn(&expected.facts, expected.target, centre, target);
         }
         let rank = self.archive.learn(index, observation, self.settings.elites);
-        // Noise can be added to the last point only; the others get theirs at the next refit.
+        // Noise can be added only to the last point; others get theirs at the next refit.
         if self.model_entries.last() == Some(&index)
             && self.process.point_count() == self.model_entries.len()
         {
             self.process.widen_last(self.noise_variance(index));
         }
-        // Each entry of the front is a best in its own trade-off, whatever its rank in time.
+        // Each entry of the front is the best in its own trade-off, independent of its rank in time.
         let ahead = self.archive.front.contains(&index);
         if let Some(rank) = rank.filter(|rank| *rank <= 1 || ahead) {
             self.add_neighbours(rank);
@@ -411,7 +411,7 @@ impl Strategy for Evolve {
     }
 
     fn tell(&mut self, id: u64, observation: Observation) {
-        // Has no effect if `choose` has launched it, but calls of that are optional.
+        // Has no effect if `choose` has launched it; calls of `choose` are optional.
         self.launch(id, None);
         if let Some(index) = self.pending.remove(&id) {
             self.learn(index, observation);

@@ -1,4 +1,4 @@
-//! The opening: the first configurations, before the model selects.
+//! The opening: the first configurations, proposed without the model.
 
 use super::Evolve;
 use surrogate::{Input, Point, Process, squared_distance};
@@ -70,8 +70,8 @@ impl Evolve {
             let here = self.encoder.encode(&config);
             let proposed = self
                 .inputs()
-                // The distance to the nearest proposal, pending ones included, so that concurrent
-                // ones spread out.
+                // The distance to the nearest proposal, including pending ones, so that concurrent
+                // proposals spread out.
                 .map(|input| squared_distance(&here, &input.coordinates));
             let distance = proposed.fold(f64::INFINITY, f64::min);
             if best.as_ref().is_none_or(|(most, _)| distance > *most) {

@@ -1,14 +1,14 @@
 //! Estimate of the gain of further trials.
 //!
-//! Two conditions must agree, because each alone misleads. The model is overconfident where it is
-//! wrong: in a local optimum it predicts no further gain. A long time without a gain means little
-//! while much of the space is unknown.
+//! Two conditions must agree, because each alone misleads. The model is overconfident in its errors: in a
+//! local optimum it predicts no further gain. A long time without a gain is weak evidence while much of the
+//! space is unknown.
 
 use super::Evolve;
 use super::acquisition::Acquisition;
 
-/// Remaining gains as shares of the best time, and the results in a row without a gain that each
-/// one requires. Calibrated to be right in nine runs of ten on recorded spaces (`docs/evidence/search.md`).
+/// Remaining gains as shares of the best time, each with the number of consecutive results without a gain
+/// that it requires. Calibrated to hold in nine runs of ten on recorded spaces (`docs/evidence/search.md`).
 const GAIN_LEVELS: [(f64, usize); 5] =
     [(0.01, 150), (0.02, 130), (0.05, 100), (0.1, 60), (0.2, 40)];
 /// Largest expected number of configurations that gain more than the stated remaining gain.
@@ -30,7 +30,7 @@ impl Outlook {
     /// Updates the mean with the expected improvement of a proposal.
     pub(super) fn note_improvement(&mut self, gain: Option<f64>) {
         let Some(gain) = gain else { return };
-        // One proposal says little: it may explore.
+        // A single proposal is weak evidence: it may explore.
         let before = self.improvement.unwrap_or(gain);
         self.improvement = Some(before + NEWEST_WEIGHT * (gain - before));
     }
@@ -74,7 +74,7 @@ impl Evolve {
                 *sum += acquisition.chance_beyond(point, -(1.0 - share).ln());
             }
         }
-        // Uniform draws stand for the whole space; neighbours and bred ones only for themselves.
+        // Uniform draws represent the whole space; neighbours and children only themselves.
         let weight = self.fresh.space().count() as f64 / f64::from(draws.max(1));
         for (near, anywhere) in near.iter_mut().zip(anywhere) {
             *near += weight * anywhere;

@@ -1,5 +1,5 @@
-//! Pool of candidates that the model chooses from. Candidates are drawn lazily, so the size of the
-//! space does not matter, and stay while their scores are good.
+//! Pool of candidates that the model chooses from. Candidates are drawn lazily, so the cost does not depend
+//! on the size of the space, and stay while their scores are good.
 
 use std::collections::HashSet;
 use surrogate::{Point, Process};
@@ -57,7 +57,7 @@ impl Pool {
         }
     }
 
-    /// Scores the `count` best candidates again and caps the scores of the others below them.
+    /// Scores the `count` best candidates again and caps the other scores at the lowest of these.
     pub(super) fn score_best(&mut self, count: usize, score: impl Fn(&Point) -> f64) {
         let count = count.min(self.candidates.len());
         if count < self.candidates.len() {

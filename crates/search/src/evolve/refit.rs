@@ -77,7 +77,7 @@ impl Evolve {
         (likelihood, process.weights(&whitened))
     }
 
-    /// Returns true once prior knowledge no longer brings gains.
+    /// Returns true once prior knowledge no longer leads to gains.
     pub(super) fn doubts_knowledge(&self) -> bool {
         let [_, idle] = self.archive.idle;
         let settings = &self.settings;
@@ -109,7 +109,7 @@ impl Evolve {
             return false;
         }
         let (doubts, uses_knowledge) = (self.doubts_knowledge(), self.archive.uses_knowledge);
-        // The model not in use follows with fewer steps.
+        // The model that is not in use gets fewer steps.
         let steps = |of: bool| {
             if of == uses_knowledge {
                 steps
@@ -125,7 +125,7 @@ impl Evolve {
         let settings = &self.settings;
         let limit = settings.most_odds;
         let [own, from_prior] = self.archive.idle.map(|idle| idle as f64);
-        // A source that explains the order of the results is not to blame for the missing gain.
+        // A source that explains the order of the results did not cause the missing gain.
         let impatience = settings.impatience * (1.0 - self.best_correlation().powi(2));
         let penalty = impatience * (from_prior - settings.second_chance * own);
         let odds = settings.trust + (with - without).clamp(-limit, limit) - penalty;
@@ -167,7 +167,7 @@ impl Evolve {
         self.fill_pool();
         self.estimate_gain();
         let count = self.archive.result_count;
-        // Fits become rarer: each costs more with more results.
+        // Fits become rarer: each costs more as results accumulate.
         self.next_fit = ((count as f64 * self.settings.fit_growth) as usize).max(count + 3);
     }
 

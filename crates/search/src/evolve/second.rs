@@ -1,9 +1,9 @@
 //! Independent second search.
 //!
-//! The model is confident in the optimum it has found: candidates that differ from it in several
-//! parameters score low, whatever their times. A search that starts elsewhere without these results
-//! finds other optima (multi-start; Rinnooy Kan and Timmer 1987). It gets turns only while the
-//! first search gains nothing, and is replaced by another one once it stops gaining too.
+//! The model is confident in the optimum it has found: candidates that differ from it in several parameters
+//! score low, even if they are fast. A search that starts elsewhere without these results finds other
+//! optima (multi-start; Rinnooy Kan and Timmer 1987). It gets turns only while the first search gains
+//! nothing, and is replaced by another one once it stops gaining too.
 
 use super::archive::{Archive, Outcome};
 use super::{Evolve, Settings};
@@ -65,7 +65,7 @@ impl Evolve {
         let settings = Settings {
             // The restart must not start another one.
             second_after: usize::MAX,
-            // Prior knowledge may have shortened this search's own opening; the restart has none.
+            // Prior knowledge may have shortened this search's opening; the restart has no knowledge.
             opening: Settings::default().opening,
             ..self.settings.clone()
         };

@@ -37,15 +37,15 @@ tuner_core::with_defaults! {
         pub fit_steps: usize = 10,
         /// Growth factor of the number of results after which the model is fitted again.
         pub fit_growth: f64 = 1.15,
-        /// Compression factor of log times above the median: slow candidates need no fine
-        /// distinction.
+        /// Compression factor of log times above the median: differences among slow candidates are
+        /// irrelevant.
         pub slack: f64 = 0.5,
         /// Adds the exponent of two of a value as a coordinate.
         pub alignment: bool = true,
         /// Adds a separate coordinate for each value of a short ordered parameter.
         pub apart: bool = true,
-        /// Initial increase of the log length scales of these coordinates: few results say nothing
-        /// about single values.
+        /// Initial increase of the log length scales of these coordinates: few results cannot distinguish
+        /// single values.
         pub apart_doubt: f64 = 2.0,
         /// Number of results at which this increase has decayed to 0, linearly.
         pub apart_after: usize = 50,
@@ -55,8 +55,8 @@ tuner_core::with_defaults! {
         pub log_length: f64 = -0.5,
         /// Share of proposals drawn uniformly.
         pub explore: f64 = 0.03,
-        /// Share of the fitted noise, without the measurement error, that counts as variance
-        /// between configurations: it is reproducible, so a candidate can gain by it.
+        /// Share of the fitted noise, without the measurement error, that counts as variance between
+        /// configurations: it is reproducible, so a candidate can gain by it.
         pub luck: f64 = 1.0,
         /// Results since the last gain from which a second, independent search alternates
         /// with the first.
@@ -76,7 +76,7 @@ tuner_core::with_defaults! {
         pub doubt: f64 = 0.5,
         /// Number of results before which prior knowledge is always used.
         pub doubt_after: usize = 8,
-        /// Results from prior knowledge in a row without a gain before it is in doubt.
+        /// Consecutive results from prior knowledge without a gain before it is in doubt.
         pub patience: usize = 4,
         /// Distant configurations tried at the first doubt, in place of the skipped opening.
         pub spread: usize = 6,

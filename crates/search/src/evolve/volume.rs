@@ -72,7 +72,7 @@ fn log_sum(terms: &[f64]) -> f64 {
     if most == f64::NEG_INFINITY {
         return most;
     }
-    // Factored out, so that the exponentials neither overflow nor all vanish.
+    // Factored out, so that the exponentials neither overflow nor all underflow.
     most + terms
         .iter()
         .map(|term| (term - most).exp())

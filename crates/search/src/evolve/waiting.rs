@@ -33,11 +33,11 @@ pub(super) struct WaitingProposal {
     pub(super) config: Config,
     pub(super) input: Input,
     pub(super) point: Point,
-    /// True if the model selected it and may withdraw it; the others keep their order.
+    /// True if the model selected it and may withdraw it; other proposals keep their order.
     pub(super) scored: bool,
     /// True if prior knowledge led to it.
     pub(super) from_prior: bool,
-    /// Number of the model that `point` belongs to.
+    /// Number of the model that computed `point`.
     model: u64,
 }
 
@@ -89,7 +89,7 @@ impl WaitingList {
     pub(super) fn variance_after(&self, process: &Process, point: &Point) -> f64 {
         self.list.iter().fold(point.variance, |left, proposal| {
             let common = process.covariance(point, &proposal.point);
-            // The variance of a measured point may round to zero.
+            // The variance of a measured point may be rounded to zero.
             let both = point.variance.max(1e-9) * proposal.point.variance.max(1e-9);
             left * (1.0 - (common * common / both).min(1.0))
         })

@@ -28,7 +28,7 @@ impl InputCache {
         }
     }
 
-    /// Returns the knowledge that the inputs come from.
+    /// Returns the knowledge behind the inputs.
     pub(crate) fn knowledge(&self) -> &Knowledge {
         &self.knowledge
     }

@@ -1,10 +1,10 @@
-//! Prior knowledge: results of the same kernel on another device, at another size, before the last
-//! change of its template, or predicted by a device model.
+//! Prior knowledge: results of the same kernel on another device, at another size, before the last change
+//! of its template, or predicted by a device model.
 //!
-//! Each of these is a source: results for configurations of *some* space, from which a cheap model
-//! of the log time over *this* space is built ([`source`]). Parameters are matched by name. The
-//! search expects the weighted sum of its sources and learns the weights ([`Knowledge::input`]).
-//! Its first trials are selected so that one is good whichever source is right (`portfolio`).
+//! Each of these is a source: results for configurations of *some* space, from which a cheap model of the
+//! log time over *this* space is built ([`source`]). Parameters are matched by name. The search expects the
+//! weighted sum of its sources and learns the weights ([`Knowledge::input`]). Its first trials are selected
+//! so that, whichever source is accurate, one of them is good (`portfolio`).
 
 mod input_cache;
 mod portfolio;
@@ -28,7 +28,7 @@ pub const MAX_SOURCES: usize = 10;
 
 /// Largest number of results in the model of one source. Each costs a covariance per candidate.
 const MAX_SOURCE_POINTS: usize = 160;
-/// Largest number of results in the models of all sources together.
+/// Largest total number of results in the models of all sources.
 const MAX_TOTAL_POINTS: usize = 400;
 
 /// Results of another run or prediction, as input of [`Knowledge`].
@@ -51,7 +51,7 @@ impl Knowledge {
     /// experience that shares no parameter with the space or has no time.
     #[must_use]
     pub fn new(space: &Space, experiences: &[Experience]) -> Self {
-        // Without separate coordinates for single values: a source has no data for values it lacks.
+        // Without separate coordinates for single values: a source has no data for values that it lacks.
         let encoder = Encoder::new(space, true, false);
         let count = experiences.len().clamp(1, MAX_SOURCES);
         let points = (MAX_TOTAL_POINTS / count).min(MAX_SOURCE_POINTS);

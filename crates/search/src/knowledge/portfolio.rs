@@ -1,5 +1,4 @@
-//! Choice of the first trials: a few configurations of which one is good, whichever source is
-//! right.
+//! Choice of the first trials: a few configurations, one of which is good whichever source is accurate.
 
 use super::Knowledge;
 use crate::encode::Encoder;
@@ -17,8 +16,8 @@ const BEST_PER_SOURCE: usize = 60;
 const SCENARIOS: usize = 256;
 
 /// Selects configurations greedily. Each step adds the one that most raises the mean, over sampled
-/// scenarios, of the best selected score. A scenario is one source, or the mean of all, plus a draw
-/// of their common error, whose standard deviation is `error_share` of the source's spread.
+/// scenarios, of the best selected score. A scenario is one source, or the mean of all, plus a draw of
+/// their common error. The standard deviation of that error is `error_share` of the source's spread.
 pub(crate) fn portfolio(
     knowledge: &Knowledge,
     encoder: &Encoder,
@@ -101,7 +100,7 @@ impl ScenarioSampler {
 
     /// Samples a scenario and returns each candidate's score: the best time divided by its own.
     fn sample_scores(&self, error_share: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
-        // One of the sources, or their mean: any may be the one that applies here.
+        // One of the sources, or their mean: any may apply to this task.
         let scenario = rng.random_range(0..self.expected.len());
         let spread = error_share * self.spreads[scenario];
         let normal: Vec<f64> = self

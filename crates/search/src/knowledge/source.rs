@@ -74,12 +74,12 @@ impl Source {
             best: Vec::new(),
             shared: columns.shared,
         };
-        // Exact results for the whole space make a model superfluous.
+        // Exact results for the whole space make a model unnecessary.
         let covers = source.exact.len() as u128 >= space.count();
         if !covers {
             source.model = Some(fit_model(rows.points, points, &dimensions)?);
         }
-        // A fixed seed: equal knowledge gives equal sources in every run.
+        // A fixed seed, so that equal knowledge produces equal sources in every run.
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         source.standardise(space, encoder, &mut rng)?;
         source.best = source.fastest(space, &mut rng);
@@ -104,7 +104,7 @@ impl Source {
 
     /// Returns the expectation on the search's scale: mean 0, slow times compressed.
     pub(super) fn expected(&self, config: &Config, coordinates: &[f64]) -> f64 {
-        // Without a model an unknown configuration is neither good nor bad.
+        // Without a model an unknown configuration counts as average.
         let log = self.log_time(config, coordinates).unwrap_or(self.median);
         self.bend(log) - self.centre
     }
@@ -176,7 +176,7 @@ fn fit_model(mut points: Vec<(Vec<f64>, f64)>, most: usize, dimensions: &[usize]
     }
     points.sort_by(|a, b| a.1.total_cmp(&b.1));
     if points.len() > most {
-        // The fast half whole, the slow half thinned out: the optimum is in the fast one.
+        // The fast half is kept whole and the slow half thinned out: the optimum is in the fast half.
         let half = most / 2;
         let step = (points.len() - half) as f64 / half as f64;
         let spaced = (0..half).map(|at| half + (at as f64 * step) as usize);
@@ -188,10 +188,10 @@ fn fit_model(mut points: Vec<(Vec<f64>, f64)>, most: usize, dimensions: &[usize]
     let median = points[points.len() / 2].1;
     let (points, values): (Vec<Vec<f64>>, Vec<f64>) = points
         .into_iter()
-        // The second number is the smaller one for slow times only, which it compresses.
+        // The second number is smaller only for slow times, which it compresses.
         .map(|(point, log)| (point, median + (log - median).min(SLACK * (log - median))))
         .unzip();
-    // The source lacks some dimensions, and the fit needs consecutive numbers.
+    // The source lacks some dimensions, but the fit needs consecutive numbers.
     let mut dense = Vec::with_capacity(dimensions.len());
     for (at, dimension) in dimensions.iter().enumerate() {
         let next = match (at.checked_sub(1), dense.last()) {
@@ -206,7 +206,7 @@ fn fit_model(mut points: Vec<(Vec<f64>, f64)>, most: usize, dimensions: &[usize]
 /// Match of the source's columns with the parameters of the space.
 struct Columns {
     shared: Vec<usize>,
-    /// Parameters with one value in the space, which some row of the source has too.
+    /// Parameters with a single value in the space that also occurs in the source.
     fixed: Vec<usize>,
 }
 
@@ -223,7 +223,7 @@ impl Columns {
                     fixed.push(at);
                 }
             } else if let Some(first) = values.next()
-                // A parameter that does not vary shows nothing of its effect.
+                // A parameter that does not vary provides no information about its effect.
                 && values.any(|value| value != first)
             {
                 shared.push(at);
@@ -250,7 +250,7 @@ impl Columns {
             if !self.fixed.iter().all(constant) {
                 continue;
             }
-            // A failure counts as slow: not a candidate at first, but not excluded for this space.
+            // A failure counts as slow: not an initial candidate, but not excluded from this space.
             let log = time.unwrap_or(slowest).get().ln();
             let choices = self
                 .shared
@@ -258,7 +258,7 @@ impl Columns {
                 .map(|at| parameters[*at].index_of(value_at(at)?));
             if let Some(key) = choices.collect::<Option<Box<[u32]>>>() {
                 let known = rows.exact.entry(key).or_insert(f64::INFINITY);
-                // Of rows that differ only in parameters unknown to this space, the best counts.
+                // Of rows that differ only in parameters unknown to this space, the fastest counts.
                 *known = known.min(log);
             }
             let position = |at: &usize| {
