@@ -1,9 +1,9 @@
 //! Decision about a change that passed the gate, by the user's rule.
 //!
 //! A change is compared with the nearest ancestor that was accepted or predicted better, else with the
-//! shipped template. A predicted time decides nothing: the gain must exceed the model's resolution, and
-//! the change is `predicted better` until it was measured. A time that the model itself doubts is not
-//! resolved at all.
+//! shipped template. A predicted time alone never leads to acceptance: the gain must exceed the model's
+//! resolution, and the change is `predicted better` until it is measured. A time that the model marks as
+//! unreliable is not resolved at all.
 
 use crate::outcome::Outcome;
 use tuner_core::statistics::{PREDICTION_RESOLUTION, ratio_of_medians};
@@ -102,7 +102,7 @@ pub fn decide(rules: &Rules, predicted: bool, all: &[Comparison]) -> Decision {
             .map(move |doubt| format!("{problem}: {doubt}"))
     });
     let doubts: Vec<String> = doubts.collect();
-    // One doubtful problem is enough: the same code decides the times of the others.
+    // One doubtful problem suffices: the same code produces the times of the others.
     let resolved = doubts.is_empty() && holds(&rules.judge(&figures(true)));
     let outcome = match (better, resolved) {
         (false, _) => Outcome::NotBetter,

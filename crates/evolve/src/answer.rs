@@ -1,4 +1,4 @@
-//! Reading of answers: strict, bounded, and without effects. An answer is data.
+//! Strict and bounded parsing of answers, without side effects: an answer is data.
 
 use crate::edits::{self, EditError};
 use crate::includes::{self, Context, IncludeError};
@@ -14,7 +14,7 @@ use tuner_core::escape;
 /// Reason why an answer is not used. The text is reported to the mutator once.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// Nothing.
+    /// Empty answer.
     #[error("the answer is empty")]
     Empty,
     /// Too large.
@@ -91,7 +91,7 @@ pub struct Code {
 pub struct Applied {
     /// Source and search space.
     pub code: Code,
-    /// Remarks on parts of the search space that the change left behind.
+    /// Remarks on parts of the search space that the change made obsolete.
     pub notes: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ pub struct Applied {
 pub struct Headers {
     /// Names that the template includes.
     pub names: Vec<String>,
-    /// Texts of the headers that come with the kernel.
+    /// Texts of the headers that are delivered with the kernel.
     pub texts: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ pub fn read(bytes: &[u8], id: &str) -> Result<MutationAnswer, AnswerError> {
     let not_json = |error: String| AnswerError::NotJson(escape::line(&error));
     let mut answer: MutationAnswer =
         serde_json::from_slice(bytes).map_err(|error| not_json(error.to_string()))?;
-    // The types accept a list of all fields in order, too.
+    // A derived type also accepts a list of all fields in order.
     let shape: Value =
         serde_json::from_slice(bytes).map_err(|error| not_json(error.to_string()))?;
     if let Some(name) = not_an_object(&shape) {

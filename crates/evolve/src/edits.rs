@@ -12,7 +12,7 @@ const BEGIN: &str = "<<<<<<< SEARCH";
 const MIDDLE: &str = "=======";
 const END: &str = ">>>>>>> REPLACE";
 
-/// Most blocks of an answer.
+/// Maximum number of blocks of an answer.
 const MAX_BLOCKS: usize = 200;
 
 /// Defect of SEARCH/REPLACE blocks.
@@ -38,7 +38,7 @@ pub enum EditError {
         /// Block, from 1.
         block: usize,
     },
-    /// The SEARCH text occurs not exactly once.
+    /// The number of occurrences of the SEARCH text is not one.
     #[error(
         "block {block}: SEARCH occurs {count} times in the source, and must occur once: `{begin}`"
     )]
@@ -62,7 +62,7 @@ struct Block {
 /// Applies all blocks to a source, in order.
 ///
 /// # Errors
-/// The first defect; nothing is applied then.
+/// The first defect; then no block is applied.
 pub fn apply(source: &str, blocks: &str) -> Result<String, EditError> {
     let blocks = parse(blocks)?;
     let mut text = source.to_owned();
@@ -163,7 +163,7 @@ mod tests {
     fn a_text_that_occurs_never_or_twice_is_refused() {
         let twice = apply("a\nb\na\n", &block("a", "c")).unwrap_err();
         assert!(twice.to_string().contains("occurs 2 times"), "{twice}");
-        // Whitespace counts.
+        // Whitespace is significant.
         let never = apply(SOURCE, &block(" one", "c")).unwrap_err();
         assert!(never.to_string().contains("occurs 0 times"), "{never}");
     }

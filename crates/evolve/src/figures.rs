@@ -22,7 +22,7 @@ pub struct Figures {
     pub outcomes: BTreeMap<Outcome, u64>,
     /// Share of changes by outcome.
     pub shares: BTreeMap<Outcome, f64>,
-    /// Number of changes by verdict of the gate; those that never reached it are left out.
+    /// Number of changes by verdict of the gate, without those that never reached it.
     pub verdicts: BTreeMap<String, u64>,
     /// Tokens of all answers.
     pub tokens: u64,
@@ -54,7 +54,7 @@ pub struct ChangeFacts {
 
 impl Figures {
     /// Computes the figures. `speedups` has the best kernel's speed-up over the baseline, by problem;
-    /// `None` where no baseline was measured.
+    /// `None` if no baseline was measured.
     #[must_use]
     pub fn new(changes: &[ChangeFacts], speedups: Option<&[Option<f64>]>) -> Self {
         let mut outcomes = BTreeMap::new();
@@ -97,7 +97,7 @@ impl Figures {
     }
 }
 
-/// Returns the geometric mean; `None` of nothing.
+/// Returns the geometric mean; `None` for an empty slice.
 #[must_use]
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     let logs: f64 = values.iter().map(|value| value.ln()).sum();

@@ -1,7 +1,7 @@
 //! Headers that a changed source may include: an allow-list by name.
 //!
-//! A file is read by `#include` and by operators of conditions. The directive's word cannot be made by a
-//! macro; an operator's can, so that `conditions` follows the macros of each condition.
+//! A file is read by `#include` and by operators of conditions. A macro cannot form the directive, but it
+//! can form an operator, so `conditions` follows the macros of each condition.
 
 mod conditions;
 mod lines;
@@ -27,7 +27,7 @@ pub const CUDA_HEADERS: [&str; 14] = [
     "vector_types.h",
 ];
 
-/// Reason why a source is refused before it is compiled.
+/// Reason why a source is rejected before it is compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IncludeError {
     /// A header outside the allow-list.
@@ -40,7 +40,7 @@ pub enum IncludeError {
         /// The allowed names.
         allowed: String,
     },
-    /// A directive that reads a file by other means.
+    /// A directive that reads a file in another way.
     #[error(
         "line {line}: `{directive}` may read any file and is refused; include a header by its name"
     )]
@@ -68,7 +68,7 @@ pub enum IncludeError {
         /// Line of the source, from 1.
         line: usize,
     },
-    /// A parameter's value that is more than a line of text.
+    /// A parameter value that is more than a line of text.
     #[error("a value of the parameter `{name}` {why}")]
     Value {
         /// The parameter.
@@ -83,7 +83,7 @@ pub enum IncludeError {
 pub struct Context {
     /// Names that the parent includes.
     pub headers: Vec<String>,
-    /// Texts of the headers that come with the kernel.
+    /// Texts of the headers that are delivered with the kernel.
     pub header_texts: Vec<String>,
     /// Files that the parent's `#line` directives name.
     pub line_files: Vec<String>,
@@ -102,7 +102,7 @@ pub fn check(source: &str, context: &Context) -> Result<(), IncludeError> {
             check_value(name, value, context)?;
         }
     }
-    // The compiler and this reader may disagree on where a comment begins: both readings are checked.
+    // The compiler and this parser may disagree on the start of a comment: both readings are checked.
     for text in [source.to_owned(), without_comments(source)] {
         for (line, text) in logical_lines(&text) {
             check_line(line, &text, context)?;
@@ -193,7 +193,7 @@ pub fn line_files(source: &str) -> Vec<String> {
     files.collect()
 }
 
-/// Reports whether two sources differ in comments, blank lines and indentation only.
+/// Reports whether two sources differ only in comments, blank lines and indentation.
 #[must_use]
 pub fn is_same_code(one: &str, other: &str) -> bool {
     let lines = |source: &str| -> Vec<String> {

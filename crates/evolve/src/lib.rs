@@ -1,10 +1,10 @@
 //! Changes of a kernel's code, proposed by a mutator and decided by the gate and the times.
 //!
-//! This crate is pure: it starts no process, opens no file and knows no device. [`protocol`] has the
-//! request and the answer of a mutator, [`answer`] reads an answer strictly, [`edits`] and [`patch`]
-//! apply its text, [`space_change`] its search space, [`includes`] refuses headers by name.
-//! [`population`] chooses parents, [`accept`] decides about a judged change, [`figures`] has the figures
-//! of merit.
+//! This crate is pure: it starts no process, opens no file and uses no device. [`protocol`] defines the
+//! request and the answer of a mutator, [`answer`] parses an answer strictly, [`edits`] and [`patch`] apply
+//! its text, [`space_change`] applies its search space, [`includes`] rejects headers by name.
+//! [`population`] chooses parents, [`accept`] decides about a judged change, [`figures`] computes the
+//! figures of merit.
 
 pub mod accept;
 pub mod answer;

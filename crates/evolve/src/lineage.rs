@@ -36,8 +36,8 @@ pub fn boards_query(lineage: &Lineage) -> LeaderboardQuery {
     }
 }
 
-/// Returns the speed-up of the best right change over the baseline, by problem; `None` where no
-/// baseline was measured: a predicted time is never compared with a measured one.
+/// Returns the speed-up of the best right change over the baseline, by problem; `None` if no baseline was
+/// measured: a predicted time is never compared with a measured one.
 #[must_use]
 pub fn speedups(lineage: &Lineage, boards: &[Board]) -> Option<Vec<Option<f64>>> {
     let speedup = |board: &Board| {
@@ -53,8 +53,8 @@ pub fn speedups(lineage: &Lineage, boards: &[Board]) -> Option<Vec<Option<f64>>>
     (!all.is_empty()).then_some(all)
 }
 
-/// Computes the figures of changes. `speedups` has the best change's speed-up over the baseline by
-/// problem; `None` where no baseline was measured.
+/// Computes the figures of changes. `speedups` has the best change's speed-up over the baseline by problem;
+/// `None` if no baseline was measured.
 #[must_use]
 pub fn figures(changes: &[Change], speedups: Option<&[Option<f64>]>) -> Figures {
     let facts: Vec<ChangeFacts> = changes
@@ -94,7 +94,7 @@ pub fn found(change: &Change) -> String {
     gains.join(", ")
 }
 
-/// Returns a change's outcome in words, with the verdict of a failure.
+/// Returns the display text of a change's outcome, with the verdict of a failure.
 #[must_use]
 pub fn outcome_text(change: &Change) -> String {
     let outcome = outcome(change);
@@ -104,7 +104,7 @@ pub fn outcome_text(change: &Change) -> String {
     }
 }
 
-/// Adds the changes of a parent, each followed by its own.
+/// Adds the changes of a parent, each followed by its own children.
 fn add_children(changes: &[Change], parent: Option<i64>, depth: usize, rows: &mut Vec<FamilyRow>) {
     for change in changes.iter().filter(|change| change.parent == parent) {
         rows.push(FamilyRow {

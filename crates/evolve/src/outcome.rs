@@ -45,7 +45,7 @@ impl Outcome {
         self >= Self::PredictedBetter
     }
 
-    /// Returns the name in texts for people.
+    /// Returns the display name.
     #[must_use]
     pub fn words(self) -> String {
         self.to_string().replace('_', " ")

@@ -12,7 +12,7 @@ pub enum PatchError {
     /// More than one file.
     #[error("line {0} of the diff: it is about a second file; a change has one source")]
     SecondFile(usize),
-    /// A line that belongs to no hunk.
+    /// A line outside of all hunks.
     #[error("line {line} of the diff: `{text}` is not a line of a unified diff")]
     Line {
         /// Line of the diff, from 1.
@@ -33,7 +33,7 @@ pub enum PatchError {
     },
 }
 
-/// Beginnings of lines of a diff's head that say nothing about the content.
+/// Prefixes of header lines of a diff that carry no content.
 const HEADERS: [&str; 3] = ["+++ ", "diff ", "index "];
 
 /// Header of a hunk: the lines of the source that it covers, and the number of new lines.
@@ -183,7 +183,7 @@ mod tests {
                 source_line: 3
             }
         );
-        // No search for a similar place: the hunk is one line off.
+        // No search for a similar position: the hunk is one line off.
         assert!(apply(OLD, "@@ -3,1 +3,1 @@\n-b\n+B\n").is_err());
     }
 

@@ -6,11 +6,11 @@ use rand::{Rng, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 
-/// Islands: lines that exchange their best only now and then.
+/// Number of islands: lines that only occasionally exchange their best.
 pub const ISLANDS: u32 = 3;
 /// Rounds between two exchanges of the best among islands.
 const MIGRATION_ROUNDS: u32 = 8;
-/// Members that compete to be a parent.
+/// Members that compete to become a parent.
 const TOURNAMENT_SIZE: usize = 3;
 /// Probability that a tournament is on novelty instead of time.
 const NOVELTY_PROBABILITY: f64 = 0.25;
@@ -52,7 +52,7 @@ impl Population {
         &self.members
     }
 
-    /// Returns the geometric mean of the shipped template's time over the member's.
+    /// Returns the geometric mean of the ratios of the shipped template's time to the member's.
     #[must_use]
     pub fn gain(&self, member: &Member) -> f64 {
         let gains = self.gains(member);
@@ -60,7 +60,7 @@ impl Population {
         geometric_mean(&gains).unwrap_or(1.0)
     }
 
-    /// Returns the shipped template's time over the member's, by problem.
+    /// Returns the ratio of the shipped template's time to the member's, by problem.
     #[must_use]
     pub fn gains(&self, member: &Member) -> BTreeMap<String, f64> {
         let Some(shipped) = self.members.first() else {
@@ -80,7 +80,7 @@ impl Population {
         round % ISLANDS
     }
 
-    /// Chooses the parent of a round; the same for the same seed and members.
+    /// Chooses the parent of a round, deterministically for a seed and members.
     #[must_use]
     pub fn choose_parent(&self, seed: u64, round: u32) -> Option<&Member> {
         // Rotated: seed 1 in round 2 would otherwise draw as seed 2 in round 1.
@@ -126,7 +126,7 @@ fn tournament<'m>(
         members.get(at).copied()
     });
     let first = drawn.next()?;
-    // Equal scores: the first drawn, so that the order of members decides nothing.
+    // On equal scores the first drawn wins, so that the order of members has no effect.
     Some(
         drawn.fold(first, |best, one| match score(one) > score(best) {
             true => one,

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 /// Most parameters of a changed space.
 const MAX_PARAMETERS: usize = 64;
 
-/// Most configurations that a change adds to the seeds.
+/// Maximum configurations that a change adds to the seeds.
 const MAX_SEEDS: usize = 8;
 
-/// Defect of a change, or of the document that it is made to.
+/// Defect of a change, or of the document that it changes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpaceError {
     /// The document is not a map.
@@ -62,7 +62,7 @@ pub fn changeable(document: &Map<String, Value>) -> Value {
     })
 }
 
-/// Returns the macros that a search space defines for its source, with their values that are texts.
+/// Returns the macros that a search space defines for its source, with their text values.
 #[must_use]
 pub fn macros(document: &Map<String, Value>) -> BTreeMap<String, Vec<String>> {
     let mut macros = BTreeMap::new();
@@ -92,7 +92,7 @@ pub fn macros(document: &Map<String, Value>) -> BTreeMap<String, Vec<String>> {
 /// Applies a change to a document, and returns remarks on seeds that it removes.
 ///
 /// # Errors
-/// Something to remove that is not there; the search space's own reader checks the rest.
+/// An entry to remove does not exist; the search space's own reader checks the rest.
 pub fn apply(
     document: &mut Map<String, Value>,
     change: &SpaceChange,
@@ -135,7 +135,7 @@ pub fn apply(
     Ok(notes)
 }
 
-/// Puts configurations before the seeds of the search space.
+/// Inserts configurations before the seeds of the search space.
 fn add_seeds(document: &mut Map<String, Value>, more: &[Map<String, Value>]) {
     let known = document.entry("seeds").or_insert_with(|| json!([]));
     let more = more.iter().take(MAX_SEEDS).map(|one| json!(one));
@@ -199,8 +199,8 @@ fn keep_known_seeds(document: &mut Map<String, Value>) -> Vec<String> {
     notes
 }
 
-/// Reports whether a parameter has this value; what is neither a list nor a range is left to the reader
-/// of search spaces.
+/// Reports whether a parameter has this value; accepts anything but lists and ranges, which the reader of
+/// search spaces checks.
 fn has_value(parameter: &Value, value: &Value) -> bool {
     if let Some(values) = parameter["values"].as_array() {
         let same =

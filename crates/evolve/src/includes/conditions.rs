@@ -1,7 +1,8 @@
 //! Conditions of `#if` and `#elif`: their macros must not form an operator that reads a file.
 //!
-//! `__has_include` and its kin work where a condition is evaluated, also if token pasting or a macro of a
-//! header made them. A condition may therefore use only macros with a known text, none of which pastes.
+//! `__has_include` and its variants work wherever a condition is evaluated, even if token pasting or a
+//! macro of a header formed them. A condition may therefore use only macros with a known text, none of
+//! which pastes tokens.
 
 use super::lines::{logical_lines, without_comments};
 use super::{Context, IncludeError};
@@ -41,7 +42,7 @@ type Definitions = BTreeMap<String, Vec<Definition>>;
 /// # Errors
 /// The first that uses a macro which pastes tokens, or one that is not known.
 pub(super) fn check(source: &str, context: &Context) -> Result<(), IncludeError> {
-    // The compiler and this reader may disagree on where a comment begins: both readings are checked.
+    // The compiler and this parser may disagree on the start of a comment: both readings are checked.
     let lines = logical_lines(source);
     let raw = lines
         .iter()
@@ -114,7 +115,7 @@ fn condition(line: &str) -> Option<&str> {
     let rest = directive
         .strip_prefix("elif")
         .or_else(|| directive.strip_prefix("if"))?;
-    // `#ifdef`, `#ifndef` and `#elifdef` expand nothing.
+    // `#ifdef`, `#ifndef` and `#elifdef` do not expand macros.
     (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')).then_some(rest)
 }
 

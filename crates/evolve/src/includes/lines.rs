@@ -1,4 +1,4 @@
-//! Lines of a source as the compiler's directives see them.
+//! Lines of a source as the preprocessor sees them.
 
 /// Returns the lines with their numbers, with spliced lines joined, digraphs replaced and block comments
 /// that precede a directive removed: the compiler sees directives after these steps.
@@ -7,7 +7,7 @@ pub(super) fn logical_lines(source: &str) -> Vec<(usize, String)> {
     let mut begun: Option<(usize, String)> = None;
     for (index, line) in source.lines().enumerate() {
         let (number, mut text) = begun.take().unwrap_or((index + 1, String::new()));
-        // Compilers splice a line also where blanks follow its backslash.
+        // Compilers also splice a line if blanks follow its backslash.
         let line = line.trim_end_matches(['\r', ' ', '\t']);
         // `??/` is the trigraph of the backslash.
         match line.strip_suffix('\\').or(line.strip_suffix("??/")) {
@@ -41,8 +41,8 @@ fn cleaned(line: &str) -> String {
     }
 }
 
-/// Removes all comments: a block comment becomes a space, also across lines; the lines that it takes
-/// follow its last one. Spliced lines are joined.
+/// Removes all comments: a block comment becomes a space. If it spans lines, empty lines follow its last
+/// one. Spliced lines are joined.
 pub(super) fn without_comments(source: &str) -> String {
     let spliced = source.replace("\r\n", "\n").replace("??/\n", "\\\n");
     let source = spliced.replace("\\\n", "");

@@ -5,7 +5,7 @@ use super::{Subject, Variant};
 use crate::protocol::SpaceChange;
 use serde_json::Value;
 
-/// Row of a shared tile: in the template, in the search space, and what replaces both.
+/// Row of a shared tile: text in the template, text in the search space, and their replacement.
 const ROW: &str = "(IN_X + (PADDING ? 1 - IN_X % 2 : 0))";
 const ALIGNED: &str = "((IN_X + 3) / 4 * 4 + (PADDING ? 4 : 0))";
 const DERIVED: &str = "SHARED_ROW";

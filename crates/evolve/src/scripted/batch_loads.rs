@@ -18,7 +18,7 @@ pub(super) fn variants(subject: &Subject<'_>) -> Vec<Variant> {
                 && one.statement.end <= outer.statement.end
                 && one.statement.start > outer.statement.start
         });
-        // A copy loop that is inside another one is batched with that.
+        // A copy loop inside another one is batched with the outer one.
         let nested = loops.iter().any(|one| {
             one.from.contains("threadIdx")
                 && one.statement.start < outer.statement.start
@@ -93,7 +93,7 @@ fn batched(
     for one in &copy.declarations {
         declared.push_str(&format!("                    {};\n", moved(one)));
     }
-    // Between the two headers of a nest is nothing but white space and pragmas.
+    // Only white space and pragmas separate the two headers of a nest.
     let header = inner.map_or_else(String::new, |inner| {
         let head = inner.body.as_ptr() as usize - text.as_ptr() as usize;
         text.get(inner.statement.start..head)

@@ -1,4 +1,4 @@
-//! Source text with its loops, read by its syntax tree.
+//! Source text with its loops, from its syntax tree.
 
 use cuda_source::tree::{self, Node, Tree};
 use std::ops::Range;
@@ -23,7 +23,7 @@ pub(super) struct Loop<'a> {
     pub(super) body: &'a str,
     /// Line of `for`, from 1.
     pub(super) line: usize,
-    /// A `#pragma unroll` stands before it.
+    /// A `#pragma unroll` precedes it.
     pub(super) unrolled: bool,
     /// It has no loop inside.
     pub(super) innermost: bool,
@@ -32,7 +32,7 @@ pub(super) struct Loop<'a> {
 impl<'a> Source<'a> {
     /// Parses a source; text that is not C++ has fewer loops.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
-        // The grammar has no place for a pragma between a loop's header and its body.
+        // The grammar does not allow a pragma between a loop's header and its body.
         let tree = tree::parse(text, &pragmas(text))?;
         Some(Self { text, tree })
     }
@@ -143,7 +143,7 @@ pub(super) fn replace_word(text: &str, word: &str, by: &str) -> String {
     out
 }
 
-/// Reports whether a text has this word.
+/// Reports whether a text contains this word.
 pub(super) fn has_word(text: &str, word: &str) -> bool {
     replace_word(text, word, "\0").contains('\0')
 }

@@ -1,7 +1,7 @@
-//! Double-buffer a marked loop: the loads of the next pass are under way while this one computes.
+//! Double-buffer a marked loop: the loads of the next pass are in flight while this one computes.
 //!
-//! The loop has the mark `// tuner: double-buffer ARRAY` on the line before it and the form
-//! `for (…) { ARRAY[…] = LOAD; __syncthreads(); … __syncthreads(); }`, with an array of one dimension.
+//! The loop has the mark `// tuner: double-buffer ARRAY` on the line before it and the form `for (…) {
+//! ARRAY[…] = LOAD; __syncthreads(); … __syncthreads(); }`, with an array of one dimension.
 
 use super::code::{Loop, has_word, replace_word, spliced};
 use super::{Subject, Variant};
@@ -42,7 +42,7 @@ fn buffered(text: &str, one: &Loop<'_>, array: &str) -> Option<Variant> {
     let next = replace_word(value, name, &format!("({name} + {step})"));
     let first = replace_word(value, name, &format!("({from})"));
     let work = replace_word(work, array, "buffer");
-    // One barrier a pass is enough: a pass fills the half that all threads have read before it.
+    // One barrier per pass suffices: a pass fills the half that all threads have already read.
     let replaced = format!(
         "{array}[{index}] = {first};\n    int turn = 0;\n    for (int {name} = {from}; {name} < {to}; {name} += {step}) {{\n        \
          {BARRIER}\n        float* buffer = {array} + turn * ({size});\n        turn ^= 1;\n        \

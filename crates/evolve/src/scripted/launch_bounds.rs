@@ -1,10 +1,10 @@
-//! Ask the register allocator for more resident blocks than the search space offers.
+//! Request more resident blocks from the register allocator than the search space offers.
 
 use super::{Subject, Variant};
 use crate::protocol::SpaceChange;
 use serde_json::{Value, json};
 
-/// Parameter of the shipped templates that `__launch_bounds__` takes.
+/// Parameter of the shipped templates that is an argument of `__launch_bounds__`.
 const PARAMETER: &str = "MIN_BLOCKS";
 /// Numbers of blocks that are added.
 const ADDED: [i64; 6] = [3, 5, 6, 8, 12, 16];
@@ -35,7 +35,7 @@ pub(super) fn variants(subject: &Subject<'_>) -> Vec<Variant> {
     }]
 }
 
-/// Adds bounds where a kernel with the parameter THREADS has none.
+/// Adds bounds to a kernel with the parameter THREADS but without bounds.
 fn bare(subject: &Subject<'_>) -> Vec<Variant> {
     let text = subject.code.text;
     let is_known = subject.space["parameters"]["THREADS"].is_object();

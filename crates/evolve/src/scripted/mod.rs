@@ -1,4 +1,4 @@
-//! Mutator of fixed transformations of source text. Each proposes its variants for a source; the gate and
+//! Mutator with fixed transformations of source text. Each proposes its variants of a source; the gate and
 //! the times decide about them.
 
 mod align_rows;
@@ -31,7 +31,7 @@ struct Variant {
 }
 
 impl Variant {
-    /// Creates a variant that changes the source alone.
+    /// Creates a variant that changes only the source.
     fn new(label: String, source: String) -> Self {
         Self {
             label,
@@ -48,7 +48,7 @@ struct Subject<'a> {
     space: &'a Value,
 }
 
-/// Probability of a combination where one applies.
+/// Probability of choosing a combination if one applies.
 const RECIPE_PROBABILITY: f64 = 0.5;
 
 type Transformation = fn(&Subject<'_>) -> Vec<Variant>;
@@ -67,14 +67,14 @@ const TRANSFORMATIONS: [Transformation; 10] = [
     widen::variants,
 ];
 
-/// Answers a request with a variant that was not tried on this parent; `None`: none is left.
+/// Answers a request with a variant that was not tried on this parent; `None` if no variant remains.
 #[must_use]
 pub fn answer(request: &MutationRequest) -> Option<MutationAnswer> {
     let subject = Subject {
         code: Source::parse(&request.parent.source)?,
         space: &request.parent.space,
     };
-    // A transformation is drawn before its variant: one with many places is not more likely.
+    // A transformation is drawn before its variant: one with many variants is not more likely.
     let mut groups: Vec<Vec<Variant>> = TRANSFORMATIONS
         .iter()
         .map(|transformation| untried(transformation(&subject), request))

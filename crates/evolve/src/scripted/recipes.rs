@@ -1,5 +1,5 @@
-//! Combinations that belong together: input rows that are read once pay where the filter's rows and the
-//! copy to shared memory are wide too.
+//! Combinations of transformations: reading input rows once pays off only if the filter's rows and the copy
+//! to shared memory are wide too.
 
 use super::code::Source;
 use super::{Subject, Variant, align_rows, batch_loads, swap_loops, widen};
@@ -12,7 +12,7 @@ pub(super) fn variants(subject: &Subject<'_>) -> Vec<Variant> {
         }) {
             let copies = |next: &Subject<'_>| {
                 let batched = batch_loads::variants(next).into_iter();
-                // The first copy is that of the tile; the filter is small.
+                // The first copy is the tile's; the filter is small.
                 let batched = batched.take(batch_loads::FACTORS.len());
                 batched.chain(widen::variants(next)).collect()
             };

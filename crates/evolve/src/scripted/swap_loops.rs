@@ -1,5 +1,5 @@
-//! Swap the loops over filter rows and over the thread's rows: a row of the input is read once and used
-//! for every output row that it touches. A thread's rows lie side by side then.
+//! Swap the loops over filter rows and over the thread's rows: a row of the input is read once and used for
+//! every output row that it contributes to. A thread's rows are adjacent then.
 
 use super::code::{Loop, has_word, replace_word, spliced};
 use super::{Subject, Variant};
@@ -48,7 +48,8 @@ fn swapped(subject: &Subject<'_>, outer: &Loop<'_>, inner: &Loop<'_>) -> Option<
         .trim_end_matches(' ');
     let (loads, rest) = hoisted(rest, i, r);
     let work = replace_word(&rest, i, &format!("(step - {r})"));
-    // Passes at both ends touch a part of the output rows; those between touch all, without a test.
+    // Passes at both ends contribute to a part of the output rows; those between contribute to all, without
+    // a test.
     let replaced = format!(
         "auto pass = [&](int step, bool whole) {{
         const int row = {base} * {rows} + step;
@@ -79,8 +80,8 @@ fn swapped(subject: &Subject<'_>, outer: &Loop<'_>, inner: &Loop<'_>) -> Option<
     })
 }
 
-/// Takes the loads of a row out of a body of the form `if (COND) { T NAME[…]; for (…) NAME[…] = …; … }`
-/// where they depend on neither loop. Returns them, and the body without them.
+/// Moves the loads of a row that depend on neither loop out of a body of the form `if (COND) { T NAME[…];
+/// for (…) NAME[…] = …; … }`. Returns them, and the body without them.
 fn hoisted(body: &str, i: &str, r: &str) -> (String, String) {
     let split = || {
         let (condition, inner) = body.trim_start().strip_prefix("if (")?.split_once(") {")?;
@@ -103,7 +104,7 @@ fn hoisted(body: &str, i: &str, r: &str) -> (String, String) {
     split().unwrap_or_else(|| (String::new(), body.to_owned()))
 }
 
-/// Starting points of the shipped convolution's space that suit the order: rows side by side in
+/// Returns starting points of the shipped convolution's space that suit the order: adjacent rows in
 /// registers, the filter in shared memory.
 fn seeds(subject: &Subject<'_>) -> Vec<Map<String, Value>> {
     const NAMES: [&str; 9] = [

@@ -160,7 +160,7 @@ fn a_marked_loop_is_double_buffered() {
     assert!(text.contains("__shared__ float tile[2 * (128)]"), "{text}");
     assert!(text.contains("sum += buffer[i]"), "{text}");
     assert!(text.contains("x[(t + 128) + threadIdx.x]"), "{text}");
-    // Without the mark nothing changes.
+    // Without the mark the source is not changed.
     let plain = source.replace("// tuner: double-buffer tile", "");
     let subject = Subject {
         code: Source::parse(&plain).unwrap(),

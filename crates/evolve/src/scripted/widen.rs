@@ -1,12 +1,12 @@
-//! Widen loads: a row of a global image is copied to shared memory by pairs.
+//! Widen loads: a row of a global image is copied to shared memory in pairs.
 //!
-//! The form is the shipped convolution's copy: rows of a width that is known when it is compiled, and a
-//! guard `inside`. Where a pair would not be aligned the copy stays scalar.
+//! The form is the shipped convolution's copy: rows of a width that is known at compile time, and a guard
+//! `inside`. If a pair would not be aligned the copy stays scalar.
 
 use super::code::spliced;
 use super::{Subject, Variant};
 
-/// Rows whose loads are issued together.
+/// Number of rows whose loads are issued before their stores.
 const PASSES: [u32; 3] = [1, 2, 4];
 
 const INNER: &str = "for (int column = threadIdx.x; column < ROW_LENGTH; column += BLOCK_X) {";
