@@ -25,17 +25,17 @@ pub struct Bound {
     pub variables: Vec<PlanVariable>,
     /// The launches in order, without those whose condition is false.
     pub launches: Vec<PlanLaunch>,
-    /// The reference kernel's launch, where the reference is a kernel.
+    /// The reference kernel's launch, if the reference is a kernel.
     pub reference: Option<PlanLaunch>,
     /// Compiler options with the names in braces replaced.
     pub options: Vec<String>,
     /// Floating-point operations of a run.
     pub flops: Option<f64>,
-    /// Least number of bytes that a run moves.
+    /// Minimum number of bytes that a run moves.
     pub bytes: Option<f64>,
     /// Weight of the problem's gain in a run's budget, by the metric.
     pub weight: Option<f64>,
-    /// Terms of the sum that an output element is.
+    /// Number of terms of the sum that produces an output element.
     pub terms: Option<f64>,
 }
 
@@ -61,7 +61,7 @@ pub enum BindError {
         /// The error.
         error: ExprError,
     },
-    /// The configuration belongs to another space.
+    /// The configuration is of another space.
     #[error("the configuration does not fit the kernel's parameters")]
     Config,
     /// Expression without a usable value for this configuration.
@@ -86,7 +86,7 @@ pub enum BindError {
         /// The limit that it breaks.
         why: String,
     },
-    /// A tensor map that the driver would refuse.
+    /// A tensor map that the driver would reject.
     #[error("the tensor map `{name}`: {limit}")]
     TensorMap {
         /// Its argument.
@@ -96,7 +96,7 @@ pub enum BindError {
     },
 }
 
-/// A specification with a problem and a device, expressions compiled once to bind many
+/// A specification with a problem and a device. Its expressions are compiled once to bind many
 /// configurations.
 #[derive(Debug, Clone)]
 pub struct Binder {
@@ -252,8 +252,8 @@ impl Binder {
         &self.spec
     }
 
-    /// Reports whether every constraint holds for this problem and device: a configuration that is
-    /// valid on one problem may be invalid on another. A constraint without a value does not hold.
+    /// Reports whether every constraint holds for this problem and device: a configuration that is valid on
+    /// one problem may be invalid on another. A constraint that cannot be evaluated does not hold.
     #[must_use]
     pub fn holds(&self, config: &Config) -> bool {
         let parameters = &self.spec.parameters;
@@ -295,8 +295,7 @@ impl Binder {
         }
         macros.extend(self.sizes.iter().cloned());
         let mut bound = assemble(spec, macros, &mut self.parts.iter().zip(values))?;
-        // Options and entries may name every size, but only sizes that are macros reach the
-        // template.
+        // Options and entries may contain every size, but only sizes that are macros reach the template.
         let sizes = bound
             .macros
             .split_off(spec.parameters.len() + spec.derived.len());
@@ -330,7 +329,7 @@ fn assemble(
     for each in &spec.launches {
         launches.extend(launch(each, &macros, rest)?);
     }
-    // A wrong tensor map matters only where a launch takes it: `when` may leave its launch out.
+    // A wrong tensor map matters only if a launch uses it: `when` may omit that launch.
     let mut taken = launches.iter().flat_map(|launch| &launch.arguments);
     if let Some(fault) = taken.find_map(|index| faults.get(*index).cloned().flatten()) {
         return Err(fault);
@@ -395,10 +394,10 @@ fn scalar(what: &dyn Fn() -> String, expr: &Expr, value: &Val) -> Result<Value, 
         .ok_or_else(|| unusable(&what(), expr, value, wanted))
 }
 
-/// A number that a kernel is passed.
+/// A numeric value that a kernel receives.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
-    /// A whole number that fits in 64 bits, with a sign or without.
+    /// A whole number that fits in 64 bits, signed or unsigned.
     Whole(i128),
     /// A finite number.
     Float(f64),
@@ -427,7 +426,7 @@ pub(super) fn number(rest: Rest<'_, '_>) -> Result<Number, BindError> {
     }
 }
 
-/// Converts to a whole number. A float counts where it is whole, because `/` always returns one.
+/// Converts to a whole number. A whole float is accepted, because `/` always returns a float.
 pub(super) fn whole(value: &Val) -> Option<i128> {
     match value {
         Val::Float(float) if float.fract() == 0.0 && float.abs() < 1e18 => Some(*float as i128),

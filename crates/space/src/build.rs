@@ -15,7 +15,7 @@ use super::outlook::Outlook;
 use super::states::{Mixer, NONE, States, Table};
 use std::hash::{Hash as _, Hasher as _};
 
-/// Most memory for the construction of a group, bytes.
+/// Maximum memory for the construction of a group, bytes.
 const MAX_BYTES: usize = 400 << 20;
 
 impl Group<'_> {
@@ -48,8 +48,8 @@ impl Group<'_> {
             .copied()
             .filter(|root| !self.terms.vars(*root).is_subset(&earlier))
             .collect();
-        // A constraint is checked in the layer of its last parameter. Later layers need not know its
-        // operands, so that more states merge.
+        // A constraint is checked in the layer of its last parameter. Later layers do not depend on its
+        // operands, so more states merge.
         let (closing, open): (Vec<TermId>, Vec<TermId>) = alive
             .iter()
             .partition(|root| self.terms.vars(**root).is_subset(fixed));
@@ -58,7 +58,7 @@ impl Group<'_> {
         let splits_before = splits(self.terms, &known, &earlier);
         let mut inputs = before.to_vec();
         inputs.push(self.inputs[var as usize]);
-        // A phase for each constraint: a choice that fails one skips the steps of the rest.
+        // One phase per constraint: a choice that fails a constraint skips the steps of the rest.
         let mut phases: Vec<&[TermId]> = closing.chunks(1).collect();
         phases.push(&slots);
         let program = Program::compile(self.terms, &phases, &inputs, &splits_before);
@@ -134,7 +134,7 @@ impl Group<'_> {
         Ok(reducer.finish(root))
     }
 
-    /// Reports the constraint with most parameters among those that keep too many states distinct.
+    /// Reports the constraint with the most parameters among those that keep too many states distinct.
     fn too_large(&self, open: &[TermId]) -> SpaceError {
         let vars = open
             .iter()
@@ -159,7 +159,7 @@ impl Group<'_> {
     }
 }
 
-/// One parameter's choice: values to compute, to check and to carry forward.
+/// Choice of one parameter: values to compute, to check and to pass on.
 struct Layer {
     var: u32,
     /// Terms whose values form the state after the choice.
@@ -184,7 +184,7 @@ impl Layer {
             done = *end;
             if phase < self.closing {
                 let value = &registers[self.program.outputs[phase] as usize];
-                // A cleared slot stands for constraints that hold for every completion.
+                // A cleared slot represents constraints that hold for every completion.
                 if !matches!(value, Val::Unset) && value.truth() != Some(true) {
                     return false;
                 }
@@ -198,7 +198,7 @@ impl Layer {
 struct Merger {
     states: States,
     canonical: Table,
-    /// States before the outlook cleared slots: a repeated one needs no second judgement.
+    /// States before the outlook cleared slots: a repeated state is not judged again.
     raw: Table,
     raw_values: Vec<Val>,
     raw_states: Vec<u32>,
@@ -257,8 +257,8 @@ impl Merger {
         state
     }
 
-    /// Returns the state of the values last appended to `raw_values`, or `NONE` if it leads to no
-    /// valid configuration.
+    /// Returns the state of the values last appended to `raw_values`, or `NONE` if it has no valid
+    /// completion.
     fn canonical_state(&mut self, layer: &Layer, width: usize) -> u32 {
         let start = self.raw_values.len() - width;
         let state = &mut self.scratch;

@@ -1,4 +1,4 @@
-//! Arguments and variables with the values of one configuration.
+//! Construction of arguments and variables from the values of one configuration.
 
 use super::bind::{BindError, Number, Rest, extent, number};
 use super::tensor_map;
@@ -7,8 +7,8 @@ use tuner_core::fill::Fill;
 use tuner_core::layout::{Field, Layout};
 use tuner_core::plan::{Passed, PlanArgument, Role};
 
-/// Builds an argument or a variable. `fault`: what is wrong with a tensor map, which matters only where a launch
-/// takes it.
+/// Builds an argument or a variable. `fault`: error of a tensor map, which matters only if a launch uses
+/// the map.
 pub(super) fn argument(
     argument: &Argument,
     rest: Rest<'_, '_>,
@@ -72,7 +72,7 @@ fn layout_of(record: &Record) -> Layout {
 /// Largest magnitude up to which float64 represents every whole number.
 const MAX_EXACT: i128 = 1 << 53;
 
-/// Returns the exact value to pass where a float64 cannot represent the scalar.
+/// Returns the exact value to pass if float64 cannot represent the scalar.
 fn passed(
     argument: &Argument,
     value: Option<Number>,
@@ -113,8 +113,8 @@ fn passed(
             },
             PieceValue::TensorMap(map) => {
                 passed.tensor_map = true;
-                // All are taken at once: after an error half-way, the other arguments would read
-                // the rest.
+                // All values are consumed at once: after an early error, the other arguments would read the
+                // rest.
                 let values: Vec<_> = rest.take(map.expressions().count()).collect();
                 match tensor_map::encoded(&argument.name, map, &mut values.into_iter()) {
                     Ok(encoded) => bytes = encoded,

@@ -27,7 +27,7 @@ pub struct Constraint {
 /// Names that constraints may use in addition to parameters.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    /// Derived values in any order; they may use each other.
+    /// Derived values in any order; they may depend on each other.
     pub derived: Vec<(String, Expr)>,
     /// Problem sizes and device limits.
     pub constants: Vec<(String, Value)>,
@@ -100,7 +100,7 @@ pub enum Place {
 /// Resolves parameters, constants and derived values.
 ///
 /// # Errors
-/// A derived value is invalid over the names before it.
+/// A derived value is invalid over the preceding names.
 pub fn resolve(
     parameters: &[Parameter],
     environment: &Environment,
@@ -179,8 +179,8 @@ pub(super) fn derived_order(derived: &[(String, Expr)]) -> Result<Vec<usize>, Sp
     let (mut order, mut done) = (Vec::new(), vec![false; derived.len()]);
     let mut on_path = vec![false; derived.len()];
     for start in 0..derived.len() {
-        // The path from `start`; each value with the number of its uses followed so far. An
-        // explicit stack: a long chain must not exhaust the thread's.
+        // The path from `start`; each value with the number of its dependencies followed so far. An
+        // explicit stack, because a long chain must not exhaust the thread's stack.
         let mut path: Vec<(usize, usize)> = vec![(start, 0)];
         while let Some((at, next)) = path.pop() {
             if done[at] {
@@ -214,12 +214,12 @@ pub(super) fn derived_order(derived: &[(String, Expr)]) -> Result<Vec<usize>, Sp
 impl Space {
     /// Builds the set of configurations that satisfy all constraints.
     ///
-    /// A constraint whose evaluation fails for some configuration (division by zero, say) is
-    /// false there. A set may come out empty: see [`Space::empty_reason`].
+    /// A constraint whose evaluation fails for a configuration (by division by zero, for example) is false
+    /// there. A set may be empty: see [`Space::empty_reason`].
     ///
     /// # Errors
-    /// Expressions that are wrong, names or values given twice, or constraints that couple more
-    /// values than memory allows.
+    /// Invalid expressions, repeated names or values, or constraints that couple more values than memory
+    /// allows.
     pub fn build(
         name: &str,
         parameters: Vec<Parameter>,
@@ -307,7 +307,7 @@ fn finish(
         members.sort_unstable();
         groups.push(members);
     }
-    // An empty group makes the product 0, although that of the others may overflow.
+    // An empty group makes the product 0, although the product of the others may overflow.
     if diagrams.iter().any(|diagram| diagram.count() == 0) {
         count = 0;
     } else {
@@ -333,7 +333,7 @@ fn finish(
 /// A diagram of sorted, different rows.
 fn from_sorted(rows: &[&[u32]], width: usize) -> Result<Diagram, SpaceError> {
     let mut reducer = Reducer::new((0..width).collect());
-    // Rows that agree in all layers above the current one form a group; each has a node.
+    // Rows that agree in all layers above the current one form a group; each group has a node.
     let mut groups: Vec<(usize, u32)> = (0..rows.len()).map(|row| (row, TERMINAL)).collect();
     for layer in (0..width).rev() {
         let mut above: Vec<(usize, u32)> = Vec::new();
@@ -354,8 +354,8 @@ fn from_sorted(rows: &[&[u32]], width: usize) -> Result<Diagram, SpaceError> {
     Ok(reducer.finish(root))
 }
 
-/// Hashes the definition. The parts are tagged and ordered, so that different definitions differ in
-/// the hashed bytes.
+/// Hashes the definition. The parts are tagged and ordered, so that different definitions have different
+/// hashed bytes.
 fn content_hash(
     parameters: &[Parameter],
     constraints: &[Constraint],
@@ -364,7 +364,7 @@ fn content_hash(
     let mut parts: Vec<String> = Vec::new();
     for parameter in parameters {
         parts.push(format!("parameter {}", parameter.name));
-        // `Debug` tells the number 1 from 1.0 and from the text "1".
+        // `Debug` distinguishes the number 1 from 1.0 and from the text "1".
         parts.extend(parameter.values.iter().map(|value| format!("{value:?}")));
     }
     for (name, expr) in &environment.derived {

@@ -74,7 +74,7 @@ pub struct Diagnostics {
     items: Vec<Diagnostic>,
 }
 
-/// Most errors that are shown: later ones tend to follow from the first.
+/// Maximum number of displayed errors: later ones are often consequences of the first.
 const MAX_SHOWN: usize = 20;
 
 impl Diagnostics {
@@ -204,7 +204,7 @@ fn excerpt(
         .chars()
         .skip(skipped)
         .take(WIDTH)
-        // A control character would move the cursor, and the caret below would miss its place.
+        // A control character would move the cursor and misplace the caret below.
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
     let before = column - 1 - skipped;

@@ -1,8 +1,8 @@
 //! The decision diagram of one group of parameters that share constraints.
 //!
-//! A node represents all completions of the choices made so far; an edge, the choices that lead to
-//! the same child. Edges hold the number of completions, so that the set is indexed, sampled and
-//! tested without being listed.
+//! A node represents all completions of the choices made so far; an edge represents the choices that lead
+//! to the same child. Edges hold the number of completions, so that the set is indexed, sampled and tested
+//! without enumeration.
 #![expect(
     clippy::indexing_slicing,
     reason = "nodes, edges and choices are numbered as they are pushed, children before parents"
@@ -45,7 +45,7 @@ pub(super) struct Diagram {
 /// Builds a diagram from the last layer to the first and shares equal nodes and lists.
 pub(super) struct Reducer {
     diagram: Diagram,
-    /// The pairs of all nodes except the terminal, consecutively: equal nodes have equal pairs.
+    /// Consecutive pairs of all nodes except the terminal: equal nodes have equal pairs.
     rows: Vec<(u32, u32)>,
     /// End of each node's pairs.
     ends: Vec<usize>,
@@ -58,7 +58,7 @@ impl Reducer {
         Self {
             diagram: Diagram {
                 vars,
-                // The terminal has no edges and one completion, the empty one.
+                // The terminal has no edges and a single, empty completion.
                 first: vec![0, 0],
                 counts: vec![1],
                 ..Diagram::default()
@@ -269,8 +269,8 @@ impl Diagram {
         found.sort_unstable();
     }
 
-    /// Draws uniformly among the configurations that agree with the fixed choices and writes the
-    /// choice of every parameter of the group; returns false when there are none.
+    /// Draws uniformly among the configurations that agree with the fixed choices and writes the choice of
+    /// every parameter of the group; returns false if there are none.
     pub(super) fn complete(
         &self,
         fixed: &[Option<u32>],
@@ -279,8 +279,8 @@ impl Diagram {
     ) -> bool {
         let Some(root) = self.root else { return false };
         let last = self.vars.iter().rposition(|var| fixed[*var].is_some());
-        // After the last fixed layer nothing is excluded, so the stored counts apply and only the
-        // layers before need new ones.
+        // After the last fixed layer all choices are allowed, so the stored counts apply; only the layers
+        // before need new counts.
         let mut counts = HashMap::new();
         let total = self.completions(root, 0, last.map_or(0, |last| last + 1), fixed, &mut counts);
         if total == 0 {

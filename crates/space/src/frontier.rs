@@ -7,9 +7,9 @@
 use super::expr::{Bits, Op, Splits, Term, TermId, Terms};
 use std::collections::{HashMap, HashSet};
 
-/// Returns the terms whose values describe the state once the parameters in `fixed` are chosen: the
-/// largest parts of the constraints `open` that depend on these alone. For a sum or product of
-/// whole numbers, that part is the sum or product of its chosen operands.
+/// Returns the terms whose values describe the state once the parameters in `fixed` are chosen: the largest
+/// parts of the constraints `open` that depend only on these parameters. For a sum or product of whole
+/// numbers, that part is the sum or product of its chosen operands.
 pub(super) fn frontier(terms: &mut Terms, open: &[TermId], fixed: &Bits) -> Vec<TermId> {
     let mut slots: HashSet<TermId> = HashSet::new();
     walk(terms, open, fixed, &mut |_, _, part| {
@@ -20,8 +20,8 @@ pub(super) fn frontier(terms: &mut Terms, open: &[TermId], fixed: &Bits) -> Vec<
     slots
 }
 
-/// Returns, for every flattened sum or product above the frontier, its operands with the chosen
-/// ones joined into the frontier's term.
+/// Returns, for every flattened sum or product above the frontier, its operands with the chosen ones merged
+/// into the frontier's term.
 pub(super) fn splits(terms: &mut Terms, roots: &[TermId], fixed: &Bits) -> Splits {
     let mut splits = Splits::new();
     walk(terms, roots, fixed, &mut |terms, parent, part| {
@@ -219,18 +219,18 @@ impl Estimator<'_> {
     }
 }
 
-/// Orders the parameters of a group so that the diagram stays small. Builds greedy orders from
-/// several starting points, takes the one with the least estimated work, and improves it by moving
-/// single parameters. The greedy order alone takes small parameters too early, which multiplies all
-/// later layers. The declared order only breaks ties, so that any declaration is built about
-/// equally fast.
+/// Orders the parameters of a group so that the diagram stays small. Builds greedy orders from several
+/// starting points, selects the one with the least estimated work, and improves it by moving single
+/// parameters. The greedy order alone chooses small parameters too early, which multiplies all later
+/// layers. The declared order only breaks ties, so that construction time hardly depends on the
+/// declaration.
 pub(super) fn order(terms: &mut Terms, roots: &[TermId], vars: &[u32], bits: &[f64]) -> Vec<u32> {
-    /// Most frontiers that are evaluated; each takes a few microseconds.
+    /// Maximum number of evaluated frontiers; each takes a few microseconds.
     const MAX_FRONTIERS: usize = 4000;
-    /// Transitions that take as long as the search for a better order.
+    /// Number of transitions that take as long as the search for a better order.
     const MIN_TRANSITIONS: f64 = 4000.0;
-    /// Most visits of constraints for one order, which take seconds; beyond, the declared order is
-    /// used.
+    /// Maximum number of visits of constraints for one order, which take seconds; beyond, the declared
+    /// order is used.
     const MAX_VISITS: usize = 100_000_000;
     let pairs = vars.len().saturating_mul(vars.len());
     if pairs.saturating_mul(roots.len()) > MAX_VISITS {

@@ -13,7 +13,7 @@ pub(super) struct Group<'a> {
     /// Term and values of every parameter.
     pub(super) inputs: &'a [TermId],
     pub(super) domains: &'a [Vec<Val>],
-    /// Choices of every parameter that pass the constraints over it alone.
+    /// Choices of every parameter that satisfy the constraints on it alone.
     pub(super) allowed: &'a [Vec<u32>],
     /// Logarithm (base 2) of the number of those choices.
     pub(super) bits: &'a [f64],

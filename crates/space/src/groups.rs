@@ -10,10 +10,10 @@ use super::resolved::Resolved;
 use super::set::{Empty, Rule};
 use std::collections::HashMap;
 
-/// Most parameters of a group: each choice checks all constraints of the group.
+/// Maximum parameters of a group: each choice checks all constraints of the group.
 pub(super) const MAX_COUPLED: usize = 1024;
-/// Largest product of parameters and constraints for which the constraint that empties the space is
-/// searched for: the search builds a space for each.
+/// Maximum product of parameters and constraints for a search for the constraint that empties the space:
+/// the search builds a space for each.
 const MAX_BLAMED: usize = 4_000_000;
 
 /// Builder of a space's diagrams.
@@ -24,7 +24,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Builds the groups' diagrams; an empty space comes with its reason.
+    /// Builds the groups' diagrams; also returns the reason of an empty space.
     pub(super) fn diagrams(
         mut self,
         roots: &[TermId],
@@ -37,7 +37,7 @@ impl Builder<'_> {
         Ok((diagrams, Some(reason)))
     }
 
-    /// Finds the constraint that empties the space: alone, or together with earlier ones.
+    /// Finds the constraint that empties the space: alone, or in combination with earlier ones.
     #[expect(
         clippy::indexing_slicing,
         reason = "parameters, their domains and allowed choices are lists of one length, and rules one of the constraints"
@@ -127,15 +127,14 @@ impl Builder<'_> {
         let mut open = vec![root];
         while let Some(id) = open.pop() {
             match self.resolved.terms.term(id) {
-                // Operands of `and` may share no parameters, and then belong to separate, smaller
-                // groups.
+                // Operands of `and` may share no parameters, and then are in separate, smaller groups.
                 Term::Op(Op::And, args) => open.extend(args),
                 _ => conjuncts.push(id),
             }
         }
     }
 
-    /// Returns, for every parameter, the choices that pass the constraints over it alone.
+    /// Returns, for every parameter, the choices that satisfy the constraints on it alone.
     #[expect(
         clippy::indexing_slicing,
         reason = "parameters, their domains and allowed choices are lists of one length, and rules one of the constraints"
@@ -192,7 +191,7 @@ impl Builder<'_> {
     }
 }
 
-/// Union-find forest of connected parameters: everything below a root is one group.
+/// Union-find forest of connected parameters: all parameters below a root form one group.
 struct Leaders(Vec<u32>);
 
 impl Leaders {
@@ -200,7 +199,7 @@ impl Leaders {
         Self((0..count as u32).collect())
     }
 
-    /// Returns the group's first parameter. Halves paths on the way to keep them short.
+    /// Returns the group's first parameter. Halves paths during the search to keep them short.
     fn find_leader(&mut self, mut var: u32) -> u32 {
         while let Some(above) = self.above(var).filter(|above| *above != var) {
             let next = self.above(above).unwrap_or(above);

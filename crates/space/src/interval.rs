@@ -11,7 +11,7 @@ use super::expr::{Op, Val};
 /// The set of values that a term may have.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Abs {
-    /// Bounds, where the term is a number.
+    /// Bounds, if the term is a number.
     lo: f64,
     hi: f64,
     /// The term may be true.
@@ -135,7 +135,7 @@ pub(super) fn apply(op: Op, args: &[Abs]) -> Abs {
         (Op::Bool, [a]) => Abs::truth(a.yes, a.no, a.fault),
         _ => {
             let fault = args.iter().any(|arg| arg.fault);
-            // An operand that can only be a fault makes the result one.
+            // An operand that is always a fault makes the result a fault.
             if args.iter().any(|arg| !arg.yes && !arg.no) {
                 return Abs::truth(false, false, true);
             }
@@ -144,8 +144,8 @@ pub(super) fn apply(op: Op, args: &[Abs]) -> Abs {
     }
 }
 
-/// Evaluates `and`/`or`: an operand is reached if all earlier operands may have left the result
-/// open.
+/// Evaluates `and`/`or`: an operand is evaluated if all earlier operands may have left the result
+/// undetermined.
 fn junction(args: &[Abs], stop: bool) -> Abs {
     let mut hull: Option<Abs> = None;
     let (mut stopped, mut fault) = (false, false);
@@ -159,7 +159,7 @@ fn junction(args: &[Abs], stop: bool) -> Abs {
         stopped |= stops;
         fault |= arg.fault;
         let last = at + 1 == args.len();
-        // The operands after one that always decides are never evaluated.
+        // Operands after one that always determines the result are never evaluated.
         if !passes || last {
             let (yes, no) = if stop {
                 (stopped, last && passes)
@@ -253,7 +253,7 @@ fn compare(yes: bool, no: bool, a: &Abs, b: &Abs) -> Abs {
 /// Returns the extremes of a function that is monotone in each argument.
 fn corners(a: Abs, b: Abs, f: impl Fn(f64, f64) -> f64) -> Abs {
     let all = [f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)];
-    // An unbounded operand gives NaN at a corner: ∞ · 0 and ∞ / ∞.
+    // An unbounded operand produces NaN at a corner: ∞ · 0 and ∞ / ∞.
     if all.iter().any(|corner| corner.is_nan()) {
         return Abs::ANY;
     }
@@ -264,12 +264,12 @@ fn corners(a: Abs, b: Abs, f: impl Fn(f64, f64) -> f64) -> Abs {
 }
 
 fn quotient(op: Op, a: Abs, b: Abs) -> Abs {
-    // The divisor may be 0, which is a fault, and next to 0 the quotient has no bound.
+    // The divisor may be 0, which is a fault, and near 0 the quotient is unbounded.
     if b.lo <= 0.0 && b.hi >= 0.0 {
         return Abs::ANY;
     }
     let quotient = corners(a, b, |a, b| a / b);
-    // While both operands are this small, the rounded quotient has the floor of the exact one.
+    // If both operands are this small, the rounded quotient has the floor of the exact one.
     const SMALL: f64 = 1_099_511_627_776.0;
     let small = [a.lo, a.hi, b.lo, b.hi].iter().all(|x| x.abs() <= SMALL);
     match op {

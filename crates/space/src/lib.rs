@@ -1,9 +1,9 @@
 //! Search spaces: parameters, expressions and constraints as an exact, compressed set.
 //!
-//! A constraint is parsed once ([`Expr`]), its names are resolved to shared terms, and the
-//! parameters are split into groups that share no constraint. Each group becomes a decision
-//! diagram: one layer a parameter, one node for all partial choices with the same completions.
-//! Configurations are never enumerated, so spaces of 10^15 configurations are ordinary.
+//! A constraint is parsed once ([`Expr`]), its names are resolved to shared terms, and the parameters are
+//! split into groups that share no constraint. Each group becomes a decision diagram: one layer per
+//! parameter, one node for all partial choices with the same completions. Configurations are never
+//! enumerated, so spaces of 10^15 configurations are common.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod bind;

@@ -45,8 +45,8 @@ impl Outlook {
                 .reduce(Abs::hull)
                 .unwrap_or(Abs::UNSET);
         }
-        // Slots that each register depends on: registers without slots are constant in the whole
-        // layer, and the others show which constraints use a slot.
+        // Slots on which each register depends: registers without slots are constant in the whole layer,
+        // and the others show which constraints use a slot.
         let mut depends: Vec<Bits> = vec![Bits::default(); registers.len()];
         for (slot, bits) in depends.iter_mut().take(slots.len()).enumerate() {
             bits.insert(slot as u32);
@@ -84,8 +84,7 @@ impl Outlook {
         self.registers.clone()
     }
 
-    /// Reports whether the state can lead to a valid configuration; clears slots that no longer
-    /// matter.
+    /// Reports whether the state has a valid completion; clears slots that no longer matter.
     #[expect(
         clippy::indexing_slicing,
         reason = "registers are numbered by the program of the same outlook, parameters by their space"
@@ -102,8 +101,7 @@ impl Outlook {
         if (0..self.program.outputs.len()).any(|root| verdict(root).never()) {
             return false;
         }
-        // A slot whose constraints are all satisfied for every completion no longer distinguishes
-        // states.
+        // A slot whose constraints are all satisfied for every completion no longer distinguishes states.
         for (value, users) in state.iter_mut().zip(&self.users) {
             if users.iter().all(|root| verdict(*root).always()) {
                 *value = Val::Unset;

@@ -15,8 +15,7 @@ pub struct Parameter {
     pub default: u32,
     /// Description for users; may be empty.
     pub doc: String,
-    /// The values are numbers in ascending or descending order, so that a step up or down has a
-    /// meaning.
+    /// The values are numbers in ascending or descending order, so that a step up or down is meaningful.
     pub ordered: bool,
 }
 
@@ -51,7 +50,7 @@ impl Parameter {
 }
 
 fn is_ordered(values: &[Value]) -> bool {
-    // As numbers booleans would be 0 and 1, but a step up from `false` has no meaning.
+    // As numbers booleans would be 0 and 1, but a step up from `false` is meaningless.
     if values.iter().any(|value| matches!(value, Value::Bool(_))) {
         return false;
     }
@@ -114,7 +113,7 @@ impl Config {
 pub enum Neighbourhood {
     /// Any other value of the parameter.
     Hamming,
-    /// The next value up or down where its values are ordered; any other value where they are not.
+    /// The next value up or down if its values are ordered; any other value if they are not.
     Adjacent,
 }
 

@@ -1,5 +1,5 @@
-//! Generator of the reference page of search spaces from the types that read them: every key, word,
-//! name and function.
+//! Generator of the reference page of search spaces from the types that read them: all keys, words, names
+//! and functions.
 
 use crate::expr::FUNCTIONS;
 use crate::{DEVICE_NAMES, json_schema};
@@ -201,7 +201,7 @@ fn sections(object: &Json, before: &str) -> Vec<(String, String)> {
             found.extend(element.map(|name| (path.clone(), name.to_owned())));
         }
     }
-    // Definitions of the values of user-chosen names.
+    // Definitions of the values under user-chosen names.
     for (_, name) in &mut found {
         if let Some(inner) = name.strip_prefix("Named_") {
             *name = inner.to_owned();

@@ -14,9 +14,8 @@ use tuner_core::record::ConfigValues;
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 
-/// All valid configurations of a kernel: parameters, and the combinations of their values that
-/// satisfy the constraints. They are never listed, but counted, indexed and drawn from decision
-/// diagrams.
+/// All valid configurations of a kernel: parameters, and the combinations of their values that satisfy the
+/// constraints. They are never enumerated, but counted, indexed and drawn from decision diagrams.
 ///
 /// Clones share the data.
 #[derive(Debug, Clone)]
@@ -244,8 +243,8 @@ impl Space {
         found
     }
 
-    /// Draws uniformly among the valid configurations that agree with the fixed choices; `None`
-    /// when none does.
+    /// Draws uniformly among the valid configurations that agree with the fixed choices; `None` if there
+    /// are none.
     pub fn complete(&self, fixed: &[Option<u32>], rng: &mut impl Rng) -> Option<Config> {
         if fixed.len() != self.0.parameters.len() {
             return None;
@@ -259,9 +258,9 @@ impl Space {
         Some(Config::new(choices))
     }
 
-    /// Repairs a configuration: takes the parameters in the given order and keeps each wanted
-    /// choice that is compatible with those kept before. Draws the rest uniformly, including
-    /// parameters that `order` omits. `None` only for an empty space.
+    /// Repairs a configuration: processes the parameters in the given order and keeps each wanted choice
+    /// that is compatible with those kept before. Draws the rest uniformly, including parameters that
+    /// `order` omits. `None` only for an empty space.
     pub fn nearest(&self, wanted: &[u32], order: &[usize], rng: &mut impl Rng) -> Option<Config> {
         if self.0.count == 0 || wanted.len() != self.0.parameters.len() {
             return None;
@@ -319,7 +318,7 @@ impl Space {
             });
             let sizes: Vec<(u32, usize)> = sizes.collect();
             (0..MAX_COMBINATIONS).find_map(|at| {
-                // The digits of `at`, one a parameter, enumerate all combinations.
+                // The digits of `at`, one per parameter, enumerate all combinations.
                 let mut rest = at;
                 let mut chosen = Vec::new();
                 for (var, size) in &sizes {
@@ -404,7 +403,7 @@ impl Space {
         Ok(Config::new(choices))
     }
 
-    /// Returns the base with those of the named values changed that the space has. It may be invalid: see
+    /// Returns the base with the named values that exist in the space. It may be invalid: see
     /// [`Self::contains`].
     #[must_use]
     pub fn with_known_values(&self, base: &Config, values: &[(String, Value)]) -> Config {

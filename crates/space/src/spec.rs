@@ -25,7 +25,7 @@ pub struct KernelSpec {
     pub kernel: String,
     /// Description of the computation; may be empty.
     pub summary: String,
-    /// Path of the template, relative paths resolved from the file's folder.
+    /// Path of the template; relative paths are resolved from the file's folder.
     pub source: PathBuf,
     /// Problems that are tuned and ranked; at least one.
     pub problems: Vec<Problem>,
@@ -52,11 +52,11 @@ pub struct KernelSpec {
     pub gate: Gate,
     /// Floating-point operations of a run.
     pub flops: Option<Expr>,
-    /// Least number of bytes that a run moves.
+    /// Minimum number of bytes that a run moves.
     pub bytes: Option<Expr>,
-    /// Weight of the gain of a problem that has none of its own, when a run distributes its budget.
+    /// Default weight of a problem's gain in the budget of a run.
     pub weight: Option<Expr>,
-    /// Terms of the sum that an output element is, for the tolerance of results.
+    /// Number of terms of the sum that produces an output element, for the tolerance of results.
     pub terms: Option<Expr>,
     /// Known good points; missing parameters take their defaults.
     pub seeds: Vec<ConfigValues>,
@@ -64,13 +64,13 @@ pub struct KernelSpec {
     pub options: Vec<String>,
     /// Features of the device's architecture that its portable target lacks.
     pub arch_features: Option<ArchFeatures>,
-    /// Folders for included files, relative paths resolved from the file's folder.
+    /// Folders for included files; relative paths are resolved from the file's folder.
     pub include: Vec<PathBuf>,
     /// Program and arguments of a peer to compare with; may be empty.
     pub baseline: Vec<String>,
     /// Python expression that computes the outputs with PyTorch, for `tuner export --torch`.
     pub torch_fallback: Option<String>,
-    /// Hashes of the files of which each problem has its own, by path; filled in once they were read.
+    /// Hashes of data files that exist once per problem, by path; set when they are read.
     pub data_hashes: BTreeMap<String, ContentHash>,
     /// The source text.
     pub(crate) origin: Origin,
@@ -82,7 +82,7 @@ pub enum Sizes {
     /// All sizes as macros.
     #[default]
     Macro,
-    /// All sizes as scalar arguments: none is a macro, and one compilation serves all problems.
+    /// All sizes as scalar arguments: none is a macro, so one compilation serves all problems.
     Argument,
     /// These sizes as scalar arguments, the others as macros: one compilation serves all problems
     /// with equal macros.
@@ -108,7 +108,7 @@ pub struct Problem {
     pub name: String,
     /// Sizes in declared order; [`Sizes`] selects the macros.
     pub sizes: Vec<(String, Value)>,
-    /// Weight of its gain when a run distributes its budget, if the file gives one.
+    /// Weight of its gain in the budget of a run, if the file has one.
     pub weight: Option<f64>,
 }
 
@@ -131,11 +131,11 @@ pub struct Argument {
     pub role: Role,
     /// Extents; empty for scalars. For vectors and structs the last extent is the element's.
     pub shape: Vec<Expr>,
-    /// Initial contents; `None` where the argument is not filled.
+    /// Initial contents; `None` if the argument is not filled.
     pub fill: Option<Fill>,
-    /// Numbers that the fill takes from the problem, in its order.
+    /// Numbers that the fill needs from the problem, in its order.
     pub fill_sizes: Vec<Expr>,
-    /// The value of a scalar of one number; `None` for others.
+    /// The value of a scalar of one number; `None` for other arguments.
     pub value: Option<Expr>,
     /// The value of a scalar of several numbers, piece by piece.
     pub pieces: Vec<Piece>,
@@ -228,7 +228,7 @@ pub enum PieceValue {
     Number(Expr),
     /// The address of the argument of that index.
     Address(usize),
-    /// A tensor map but for the address of its tensor.
+    /// A tensor map without the address of its tensor.
     TensorMap(Box<MapText>),
 }
 
@@ -239,17 +239,17 @@ pub struct MapText {
     pub element: TensorElement,
     /// Extents of the tensor, elements.
     pub shape: Vec<Expr>,
-    /// Elements from one index to the next, of each dimension but the innermost; empty for a tensor
+    /// Elements from one index to the next, for each dimension except the innermost; empty for a tensor
     /// without gaps.
     pub strides: Vec<Expr>,
     /// Extents of the box that a copy moves, elements.
     pub boxes: Vec<Expr>,
-    /// Steps between the elements of the box; empty for ones.
+    /// Steps between the elements of the box; empty if all are 1.
     pub steps: Vec<Expr>,
     /// Of an im2col map, whose box has pixels and channels: the first coordinate of a filter's first pixel
     /// in each spatial dimension; else empty.
     pub lower: Vec<Expr>,
-    /// The last such coordinate less the last of the tensor.
+    /// The last such coordinate minus the last of the tensor.
     pub upper: Vec<Expr>,
     /// Bytes in which chunks of 16 are permuted: 0, 32, 64 or 128.
     pub swizzle: Expr,
@@ -257,7 +257,7 @@ pub struct MapText {
     pub interleave: Expr,
     /// Bytes that a miss brings into L2: 0, 64, 128 or 256.
     pub l2_promotion: Expr,
-    /// 1 where elements outside the tensor are NaN, 0 where they are zero.
+    /// 1 if elements outside the tensor are NaN, 0 if they are zero.
     pub nan_fill: Expr,
 }
 
@@ -295,7 +295,7 @@ pub struct Launch {
     pub args: Vec<usize>,
     /// Blocks in x, y, z.
     pub grid: [Expr; 3],
-    /// Threads a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub block: [Expr; 3],
     /// Dynamic shared memory a block, bytes.
     pub shared: Expr,
@@ -303,7 +303,7 @@ pub struct Launch {
     pub cluster: Option<[Expr; 3]>,
     /// All blocks are resident at once and may wait for each other.
     pub cooperative: bool,
-    /// The grid or the block is a guess: hazards may be those of the guess.
+    /// The grid or the block is a guess, so hazards may be caused by the guess.
     pub guessed: bool,
 }
 
@@ -312,7 +312,7 @@ pub struct Launch {
 pub enum Reference {
     /// A built-in reference with this name.
     Oracle(String),
-    /// A reference kernel, which takes all arguments in order.
+    /// A reference kernel, which receives all arguments in order.
     Kernel {
         /// Path of its file, relative paths resolved from the YAML's folder.
         source: PathBuf,
@@ -330,7 +330,7 @@ pub enum Reference {
 /// Comparison of results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gate {
-    /// Absolute tolerance; with neither given, the oracle's error model decides.
+    /// Absolute tolerance; if neither tolerance is given, the oracle's error model decides.
     pub atol: Option<f64>,
     /// Relative tolerance.
     pub rtol: Option<f64>,
@@ -357,7 +357,7 @@ pub enum SameValueWrites {
 pub struct DeviceLimits {
     /// Streaming multiprocessors: `DEVICE_SM_COUNT`.
     pub sm_count: u32,
-    /// Opt-in maximum of shared memory a block, static included, bytes: `DEVICE_SHARED_BYTES`.
+    /// Opt-in maximum of shared memory per block, including static, bytes: `DEVICE_SHARED_BYTES`.
     pub shared_bytes: u32,
     /// Compute capability, such as 90: `DEVICE_CC`.
     pub cc: u32,
@@ -386,8 +386,7 @@ impl DeviceLimits {
 }
 
 impl KernelSpec {
-    /// Explains why no configuration of this kernel can be ranked, with a fix; `None` where they
-    /// can.
+    /// Explains why no configuration of this kernel can be ranked, with a fix; `None` if they can.
     #[must_use]
     pub fn unranked(&self) -> Option<String> {
         matches!(self.reference, Reference::None).then(|| {
@@ -400,7 +399,7 @@ impl KernelSpec {
         })
     }
 
-    /// Iterates over the files that buffers are filled with or compared with.
+    /// Iterates over the files from which buffers are filled or with which they are compared.
     pub fn data_files_mut(&mut self) -> impl Iterator<Item = (&str, &mut DataFile)> {
         let values = match &mut self.reference {
             Reference::Values(values) => values.as_mut_slice(),
@@ -415,7 +414,7 @@ impl KernelSpec {
         })
     }
 
-    /// Returns every file of data, those of all problems included.
+    /// Returns every data file, including those of all problems.
     #[must_use]
     pub fn data_paths(&self) -> Vec<PathBuf> {
         let mut spec = self.clone();
@@ -432,7 +431,7 @@ impl KernelSpec {
         each.map(|file| PathBuf::from(&*file.path)).collect()
     }
 
-    /// Returns the specification with the files of one problem.
+    /// Returns the specification with the data files of one problem.
     #[must_use]
     pub(crate) fn of_problem(&self, problem: &str) -> Self {
         let mut spec = self.clone();

@@ -56,7 +56,7 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new() -> Self {
         Self {
-            // A power of two, as every later length: a mask of the hash selects the bucket.
+            // A power of two, like every later length: a mask of the hash selects the bucket.
             buckets: vec![NONE; 16],
             hashes: Vec::new(),
         }
@@ -93,7 +93,7 @@ impl Table {
     pub(super) fn insert(&mut self, bucket: usize, hash: u64) {
         self.buckets[bucket] = self.hashes.len() as u32;
         self.hashes.push(hash);
-        // At most half full, linear probing finds a free bucket after few steps.
+        // At most half full, so that linear probing finds a free bucket after few steps.
         if self.hashes.len() * 2 > self.buckets.len() {
             let length = self.buckets.len() * 4;
             self.buckets.clear();

@@ -1,18 +1,18 @@
-//! Tensor maps with the values of one configuration.
+//! Evaluation of tensor maps for one configuration.
 
 use super::bind::{BindError, Rest, extent, taken, unusable, whole};
 use super::{Expr, MapText};
 use gpu_tensor_map::{PixelBox, TensorElement, TensorMap};
 use tuner_core::element::Element;
 
-/// The key `element` of a map: types that no buffer has.
+/// Values of the key `element` of a map that are not types of buffers.
 const ELEMENTS: [(&str, TensorElement); 3] = [
     ("tf32", TensorElement::Tf32),
     ("tf32_ftz", TensorElement::Tf32Ftz),
     ("f32_ftz", TensorElement::F32Ftz),
 ];
 
-/// Returns the type of a map's elements that a buffer of this type has; one of its size where maps lack it.
+/// Returns the element type of a map for a buffer of this type; if maps lack it, a type of equal size.
 pub(super) fn element_of(element: Element) -> TensorElement {
     match element {
         Element::Bool | Element::U8 | Element::I8 | Element::F8e4m3 | Element::F8e5m2 => {
@@ -44,10 +44,10 @@ pub(super) fn element_names() -> impl Iterator<Item = &'static str> {
 /// Returns a map's bytes in the virtual GPU's encoding, without the tensor's address.
 ///
 /// # Errors
-/// An expression without a usable value, or a limit of the driver that the map breaks.
+/// An expression without a usable value, or a violated limit of the driver.
 pub(super) fn encoded(name: &str, map: &MapText, rest: Rest<'_, '_>) -> Result<Vec<u8>, BindError> {
     let mut list = |of: &[Expr]| -> Result<Vec<u64>, BindError> {
-        // The innermost dimension comes first in a map.
+        // The innermost dimension is the first in a map.
         let mut values = of
             .iter()
             .map(|_| extent(rest))
@@ -73,7 +73,7 @@ pub(super) fn encoded(name: &str, map: &MapText, rest: Rest<'_, '_>) -> Result<V
     let small = |values: Vec<u64>| {
         values
             .into_iter()
-            // Boxes have at most 256 elements and steps are at most 8: `check` refuses the bound.
+            // Boxes have at most 256 elements and steps are at most 8: `check` rejects the saturated value.
             .map(|value| u32::try_from(value).unwrap_or(u32::MAX))
     };
     let found = TensorMap {
@@ -115,7 +115,7 @@ fn corner(of: &[Expr], rest: Rest<'_, '_>) -> Result<Vec<i32>, BindError> {
     Ok(coordinates)
 }
 
-/// Returns the place of a number among those that are possible: the driver's number for it.
+/// Returns the position of a number among the possible ones, which is the driver's code for it.
 fn choice(rest: Rest<'_, '_>, possible: &[i128], wanted: &'static str) -> Result<u32, BindError> {
     let ((what, expr), value) = taken(rest)?;
     let place = whole(value).and_then(|number| possible.iter().position(|it| *it == number));

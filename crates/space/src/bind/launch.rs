@@ -1,11 +1,11 @@
-//! Launches with values.
+//! Evaluation of launches for one configuration.
 
 use super::{BindError, Rest, fill_in, small, taken, unusable};
 use crate::Launch;
 use tuner_core::plan::PlanLaunch;
 use tuner_core::value::Value;
 
-/// Builds a launch; `None` where its `when` is false, in which case its extents may lack values.
+/// Builds a launch; `None` if its `when` is false, in which case its extents may lack values.
 pub(super) fn launch(
     launch: &Launch,
     macros: &[(String, Value)],
@@ -21,8 +21,7 @@ pub(super) fn launch(
     };
     if !happens {
         let cluster = launch.cluster.as_ref().map_or(0, |cluster| cluster.len());
-        // Values come in the order of the expressions: those of an omitted launch must be consumed
-        // too.
+        // Values are in the order of the expressions: those of an omitted launch must be consumed too.
         let unused = launch.grid.len() + launch.block.len() + cluster + 1;
         for _ in 0..unused {
             taken(rest)?;
@@ -56,7 +55,7 @@ fn extents(rest: Rest<'_, '_>) -> Result<[u32; 3], BindError> {
     Ok(extents)
 }
 
-/// Checks a cluster against the limits that all devices share.
+/// Checks a cluster against the limits of all devices.
 fn check_cluster(entry: &str, grid: [u32; 3], cluster: [u32; 3]) -> Result<(), BindError> {
     let blocks: u64 = cluster.iter().map(|extent| u64::from(*extent)).product();
     let why = if blocks > LARGEST_CLUSTER {
@@ -73,5 +72,5 @@ fn check_cluster(entry: &str, grid: [u32; 3], cluster: [u32; 3]) -> Result<(), B
     })
 }
 
-/// Blocks of the largest cluster that some device can run.
+/// Number of blocks of the largest cluster that any device supports.
 const LARGEST_CLUSTER: u64 = 16;

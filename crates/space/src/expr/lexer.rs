@@ -114,7 +114,7 @@ fn number(text: &str, at: usize) -> Result<(Token<'_>, usize), ExprError> {
     let value = if let Some(radix) = radix {
         whole(&digits[2..], radix)
     } else if digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Python refuses a leading zero, which C reads as octal.
+        // Python rejects a leading zero, which C reads as octal.
         if digits.len() > 1 && digits.starts_with('0') && digits.bytes().any(|byte| byte != b'0') {
             return Err(bad(format!("`{written}` begins with a zero"))
                 .help("leave the leading zeros out, or write 0o… for an octal number"));

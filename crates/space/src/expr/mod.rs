@@ -1,8 +1,8 @@
 //! The expression language: Python's expressions over parameters, derived values, problem sizes
 //! and device limits, parsed once and evaluated as straight-line code over slots.
 //!
-//! No interpreter is involved: the grammar below is complete. Whole numbers are exact to 127 bits;
-//! beyond that, and for division by zero, evaluation returns a [`Fault`].
+//! The grammar below is complete; no interpreter is involved. Whole numbers are exact to 127 bits; beyond
+//! that, and for division by zero, evaluation returns a [`Fault`].
 
 mod lexer;
 mod number;
@@ -88,7 +88,7 @@ impl std::error::Error for ExprError {}
 /// Reason why an expression has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvaluateError {
-    /// Invalid for all values: an unknown name, text in place of a number.
+    /// Invalid for all values: an unknown name, or text where a number is required.
     #[error(transparent)]
     Expression(#[from] ExprError),
     /// No value for these values.
@@ -133,10 +133,10 @@ impl Expr {
     }
 }
 
-/// Returns the known name nearest to a mistyped one; `None` where none is near.
+/// Returns the known name nearest to a mistyped one; `None` if none is near.
 #[must_use]
 pub fn suggest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    // A single letter is one edit away from every other, so short names need a small limit.
+    // A single letter is one edit away from all others, so short names need a small limit.
     let limit = match typed.chars().count() {
         0 | 1 => 0,
         length => 1 + length / 4,

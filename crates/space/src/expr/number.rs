@@ -10,8 +10,8 @@ fn whole(value: Option<i128>) -> Val {
     value.map_or(OVERFLOW, Val::Int)
 }
 
-/// Narrows both numbers to 64 bits, where the hardware's product is exact and its quotient ten
-/// times faster than 128-bit routines.
+/// Narrows both numbers to 64 bits, for which the hardware's product is exact and its quotient ten times
+/// faster than 128-bit routines.
 fn narrow(a: i128, b: i128) -> Option<(i64, i64)> {
     Some((i64::try_from(a).ok()?, i64::try_from(b).ok()?))
 }
@@ -36,7 +36,7 @@ pub(super) fn binary_int(op: Op, a: i128, b: i128) -> Val {
         Op::BitOr => Val::Int(a | b),
         Op::BitXor => Val::Int(a ^ b),
         Op::Shl | Op::Shr if b < 0 => Val::Fault(Fault::Domain(op.name())),
-        // Zero stays zero, also for a shift that is too large below.
+        // Zero stays zero, even for a shift that is rejected below.
         Op::Shl if a == 0 => Val::Int(0),
         Op::Shl => whole(
             u32::try_from(b)
@@ -44,7 +44,7 @@ pub(super) fn binary_int(op: Op, a: i128, b: i128) -> Val {
                 .filter(|shift| *shift < 127)
                 .and_then(|shift| a.checked_mul(1_i128 << shift)),
         ),
-        // A shift by 128 or more panics in Rust; 127 leaves 0 or -1, as Python has it.
+        // A shift by 128 or more panics in Rust; a shift by 127 returns 0 or -1, like Python.
         Op::Shr => Val::Int(a >> u32::try_from(b).unwrap_or(127).min(127)),
         Op::Round => round_int(a, b),
         _ => Val::Fault(Fault::Type(op.name())),
@@ -70,7 +70,7 @@ fn ceil_div(a: i128, b: i128) -> Option<i128> {
 /// Computes the remainder with the sign of the divisor.
 fn modulo(a: i128, b: i128) -> i128 {
     let rest = match narrow(a, b) {
-        // `MIN % -1` overflows in the machine, though the remainder is 0.
+        // `MIN % -1` overflows in hardware, although the remainder is 0.
         Some((x, y)) => i128::from(x.wrapping_rem(y)),
         None => a.wrapping_rem(b),
     };
@@ -94,7 +94,7 @@ fn true_division(a: i128, b: i128) -> Val {
     let (numerator, denominator) = (a.unsigned_abs(), b.unsigned_abs());
     let (mut quotient, mut rest) = (numerator / denominator, numerator % denominator);
     let mut exponent = 0_i32;
-    // 55 quotient bits and a sticky bit decide the rounding to the 53 bits of a float.
+    // 55 quotient bits and a sticky bit determine the rounding to the 53 bits of a float.
     while quotient < (1 << 55) && rest != 0 {
         // No overflow: `rest < denominator <= 2^127`.
         rest *= 2;
@@ -211,7 +211,7 @@ fn divmod_float(a: f64, b: f64) -> (f64, f64) {
         0.0_f64.copysign(a / b)
     } else {
         let floor = quotient.floor();
-        // As in CPython: the division may round to just below a whole number.
+        // As in CPython: the division may be rounded to just below a whole number.
         if quotient - floor > 0.5 {
             floor + 1.0
         } else {
@@ -238,7 +238,7 @@ fn round_digits(value: f64, digits: f64) -> Val {
 }
 
 fn to_whole(value: f64) -> Val {
-    // Just below 2^127, from where on the cast would saturate.
+    // Just below 2^127, at which the cast saturates.
     if value.is_finite() && value.abs() < 1.7e38 {
         Val::Int(value as i128)
     } else {

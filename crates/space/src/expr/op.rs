@@ -67,7 +67,7 @@ pub enum Op {
     And,
     /// `a or b or …`
     Or,
-    /// The second operand if the first holds, else the third.
+    /// The second operand if the first is true, else the third.
     If,
     /// `[a, b, …]`
     List,

@@ -6,7 +6,7 @@ use super::val::{Fault, Val, compare_int_float};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// The functions with their names, fewest and most arguments.
+/// Functions with their names, minimum and maximum number of arguments.
 pub(crate) const FUNCTIONS: [(&str, Op, usize, usize); 14] = [
     ("abs", Op::Abs, 1, 1),
     ("bool", Op::Bool, 1, 1),
@@ -40,7 +40,7 @@ pub(crate) fn apply(op: Op, args: &[&Val]) -> Val {
         return Val::Unset;
     }
     match op {
-        // `and`, `or` and `if` may not reach the operand that is a fault.
+        // `and`, `or` and `if` may not evaluate the operand that is a fault.
         Op::And => return junction(args, false),
         Op::Or => return junction(args, true),
         Op::If => {
@@ -74,8 +74,8 @@ pub(crate) fn apply(op: Op, args: &[&Val]) -> Val {
     }
 }
 
-/// Evaluates `and` (`stop` false) or `or` (`stop` true): returns the first operand that decides,
-/// otherwise the last.
+/// Evaluates `and` (`stop` false) or `or` (`stop` true): returns the first operand that determines the
+/// result, otherwise the last.
 fn junction(args: &[&Val], stop: bool) -> Val {
     #[expect(
         clippy::expect_used,
@@ -115,7 +115,7 @@ fn extremum(op: Op, items: &[&Val]) -> Val {
     best.clone()
 }
 
-/// Compares two values: `Ok(None)` with NaN, a fault where Python raises a `TypeError`.
+/// Compares two values: `Ok(None)` for NaN, a fault if Python raises a `TypeError`.
 fn order(op: Op, a: &Val, b: &Val) -> Result<Option<Ordering>, Fault> {
     let order = match (a, b) {
         (Val::Text(a), Val::Text(b)) => Some(Some(a.cmp(b))),
@@ -137,7 +137,7 @@ fn order(op: Op, a: &Val, b: &Val) -> Result<Option<Ordering>, Fault> {
     order.ok_or(Fault::Type(op.name()))
 }
 
-/// Evaluates `==`: numbers by value, text with text. Different kinds are unequal and never a fault.
+/// Evaluates `==`: numbers by value, text with text. Different kinds are unequal, not a fault.
 fn equal(a: &Val, b: &Val) -> bool {
     match (a, b) {
         (Val::List(a), Val::List(b)) => {

@@ -12,8 +12,8 @@ use super::{ExprError, nearest_or_all, val::Val};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Deepest nesting (Python itself refuses 200 brackets), so that no input can exhaust the stack of
-/// a small thread.
+/// Maximum nesting (Python itself rejects 200 brackets), so that no input can exhaust the stack of a small
+/// thread.
 const MAX_NESTING: u32 = 100;
 
 /// One node; operands are indices of earlier nodes.

@@ -31,12 +31,12 @@ pub struct Program {
     pub(crate) vars: Vec<u32>,
 }
 
-/// Operands that compute a flattened sum or product from an input that holds part of it.
+/// Operands that compute a flattened sum or product from an input that contains part of it.
 pub(crate) type Splits = HashMap<TermId, Vec<TermId>>;
 
 impl Program {
-    /// Compiles the terms of `phases` with `inputs` in the first registers. Each phase computes
-    /// only what earlier phases have not. `splits` replaces the operands of a sum or product.
+    /// Compiles the terms of `phases` with `inputs` in the first registers. Each phase computes only
+    /// results that earlier phases have not. `splits` replaces the operands of a sum or product.
     pub(crate) fn compile(
         terms: &Terms,
         phases: &[&[TermId]],
@@ -99,8 +99,8 @@ impl Program {
                 }
             }
         }
-        // Operands have smaller indices than the terms that use them, so ascending order is an
-        // order of evaluation.
+        // Operands have smaller indices than their terms, so ascending order is a valid order of
+        // evaluation.
         needed.sort_unstable();
         for id in needed {
             let Term::Op(op, _) = terms.term(id) else {
@@ -117,7 +117,7 @@ impl Program {
         }
     }
 
-    /// Compiles terms over a configuration; `vars` names the parameters that they read.
+    /// Compiles terms over a configuration; `vars` are the parameters that they read.
     pub fn over_config(terms: &mut Terms, roots: &[TermId]) -> Self {
         let mut vars = super::Bits::default();
         for root in roots {
@@ -198,8 +198,8 @@ impl Step {
     }
 }
 
-/// Computes the common operations on whole numbers within 64 bits, nearly all of a diagram's
-/// construction. Returns `None` for the rest, where `apply` returns the same results.
+/// Computes the common operations on whole numbers within 64 bits, nearly all of a diagram's construction.
+/// Returns `None` for others, for which `apply` returns the same results.
 #[inline]
 fn quick(op: Op, a: i128, b: i128) -> Option<Val> {
     let (x, y) = (i64::try_from(a).ok()?, i64::try_from(b).ok()?);

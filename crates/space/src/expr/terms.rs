@@ -266,7 +266,7 @@ impl Terms {
         self.intern(Term::Var(index), vars, kind)
     }
 
-    /// Creates the term of an operation, simplified where the result stays exactly the same.
+    /// Creates the term of an operation, simplified if the result is exactly equal.
     pub(crate) fn op(&mut self, op: Op, mut args: Vec<TermId>) -> TermId {
         let whole = args.iter().all(|arg| self.kind(*arg) == Kind::Int);
         match op {
@@ -338,7 +338,7 @@ impl Terms {
         let mut parts = Vec::new();
         for (at, arg) in args.iter().enumerate() {
             match self.constant(*arg).map(Val::truth) {
-                // The last operand is the result where no other decides, so it stays.
+                // The last operand is the result if no other operand determines it, so it stays.
                 Some(Some(truth)) if truth != stop && at + 1 < args.len() => {}
                 Some(_) => {
                     parts.push(*arg);

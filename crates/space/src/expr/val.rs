@@ -15,7 +15,7 @@ pub enum Fault {
     Overflow,
     /// An argument outside a function's domain, such as `sqrt(-1)`.
     Domain(&'static str),
-    /// An operand of a kind the operation does not take.
+    /// An operand of a kind that the operation does not accept.
     Type(&'static str),
 }
 
@@ -30,8 +30,8 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A value during evaluation. Faults are values: evaluation stays straight-line code, and `and`,
-/// `or` and `if` decide afterwards whether Python would have reached the fault.
+/// A value during evaluation. Faults are values: evaluation stays straight-line code, and `and`, `or` and
+/// `if` determine afterwards whether Python would have reached the fault.
 #[derive(Debug, Clone)]
 pub enum Val {
     /// `True` or `False`.
@@ -44,9 +44,9 @@ pub enum Val {
     Text(Arc<str>),
     /// A list.
     List(Arc<[Val]>),
-    /// No value, such as after a division by zero.
+    /// No value, for example after a division by zero.
     Fault(Fault),
-    /// Placeholder for a slot of a diagram's state that no open constraint depends on.
+    /// Placeholder for a slot of a diagram's state on which no open constraint depends.
     Unset,
 }
 

@@ -24,7 +24,7 @@ pub struct BareSpace {
     pub derived: Vec<(String, Expr)>,
     /// The constraints.
     pub constraints: Vec<Constraint>,
-    /// The configurations, where the file lists them instead of constraints.
+    /// The configurations, if the file lists them instead of constraints.
     pub rows: Option<Vec<Config>>,
     /// The source text.
     pub(super) origin: Origin,
@@ -115,8 +115,8 @@ fn is_json(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }
 
-/// Rejects repeated keys: JSON readers keep the last of two equal keys, but a repeated key of a
-/// space is a mistake. Recorded caches are written by programs and too large to be read twice.
+/// Rejects repeated keys: JSON readers use the last of two equal keys, but a repeated key of a space is a
+/// mistake. Recorded caches are written by programs and too large to be read twice.
 fn no_key_twice(json: &Json, text: &str) -> Result<(), Vec<Diagnostic>> {
     if json.get("cache").is_some() {
         return Ok(());
@@ -151,8 +151,8 @@ struct Foreign<'t> {
     checker: Checker<'t>,
 }
 
-/// Contents of such a file: its name (null if missing), parameters, constraints, and the rows where
-/// the file has only rows.
+/// Contents of such a file: its name (null if missing), parameters, constraints, and the rows if the file
+/// has only rows.
 type Contents<'j> = (
     &'j Json,
     Vec<Parameter>,
@@ -321,7 +321,7 @@ impl Foreign<'_> {
     }
 
     fn rows(&self, cache: &Json, parameters: &[Parameter]) -> Result<Vec<Config>, Diagnostic> {
-        // Caches have many rows: a table finds a value without a search through the list.
+        // Caches have many rows: a table avoids a search through the list for each value.
         let places: Vec<HashMap<String, u32>> = parameters
             .iter()
             .map(|parameter| {

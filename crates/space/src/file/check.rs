@@ -15,13 +15,13 @@ use std::ops::Range;
 use std::path::Path;
 use tuner_core::value::Value;
 
-/// Most checks of parameters and expressions, counted once a problem.
+/// Maximum number of checks of parameters and expressions, counted once per problem.
 const MAX_CHECKS: usize = 10_000_000;
 
-/// Key of a problem that is its weight in a run's budget, not a size.
+/// Key of a problem's weight in the budget of a run; it is not a size.
 const WEIGHT: &str = "weight";
 
-/// Collector of errors and of expressions whose names are still unchecked.
+/// Collector of errors and of expressions with unchecked names.
 pub(super) struct Checker<'s> {
     pub(super) source: &'s str,
     /// The file's folder, the base of relative paths.

@@ -17,7 +17,7 @@ pub(super) struct Spanned<T> {
     pub(super) at: Range<usize>,
 }
 
-/// Name by which `Spanned` requests its position from the deserializer.
+/// Type name by which `Spanned` requests its position from the deserializer.
 const SPANNED: &str = "$tuner::Spanned";
 
 /// Deserializes a node.
@@ -104,7 +104,7 @@ fn describe_expected(expected: &str, unexpected: &Unexpected<'_>) -> (String, Op
     (plain.to_owned(), Some(help.to_owned()))
 }
 
-/// Returns the fix of a value that should be a number.
+/// Returns the fix for a value that must be a number.
 fn number_help(unexpected: &Unexpected<'_>) -> String {
     let Unexpected::Str(text) = unexpected else {
         return "write a number such as 0.5".to_owned();
@@ -118,8 +118,8 @@ fn number_help(unexpected: &Unexpected<'_>) -> String {
     }
 }
 
-/// Returns values that are separated by blanks or semicolons as YAML separates them; `None` for any
-/// other text.
+/// Returns numbers that are separated by blanks, semicolons or commas in comma-separated form; `None` for
+/// any other text.
 pub(super) fn comma_separated(text: &str) -> Option<String> {
     let parts = text.split(|c: char| c.is_whitespace() || c == ';' || c == ',');
     let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
@@ -192,7 +192,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         .map_err(|error| placed(error, self.node))
     }
 
-    /// Reads an enumeration: always a single word in this format.
+    /// Reads an enumeration, which is always a single word in this format.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _name: &'static str,

@@ -150,7 +150,7 @@ fn bare<E: de::Error>(word: &str, example: &str) -> E {
 }
 
 impl Checker<'_> {
-    /// Returns the path of a named file or folder, and notes one that is named by its absolute path.
+    /// Returns the path of a named file or folder, and records one with an absolute path.
     pub(super) fn file(&mut self, name: &(impl AsRef<Path> + ?Sized)) -> PathBuf {
         let name = name.as_ref();
         if name.is_absolute() {
@@ -159,7 +159,7 @@ impl Checker<'_> {
         self.folder.join(name)
     }
 
-    /// Builds a fill and the expressions that it takes from the problem; reports an invalid one.
+    /// Builds a fill and the expressions that it needs from the problem; reports an invalid fill.
     pub(super) fn fill(
         &mut self,
         name: &str,
@@ -214,7 +214,7 @@ impl Checker<'_> {
         match (&csr.offsets, &csr.rows, &csr.columns) {
             (Some(entries), None, None) => {
                 let entries = self.formula(entries.clone())?;
-                // The number depends on the problem, so it is set where a configuration is bound.
+                // The number depends on the problem, so it is set when a configuration is bound.
                 Some((Fill::CsrOffsets { entries: 0 }, vec![entries]))
             }
             (None, Some(rows), Some(columns)) => {

@@ -25,8 +25,8 @@ pub(super) struct Parts {
 }
 
 impl Checker<'_> {
-    /// Checks the arguments. `sizes` are the problem sizes that scalars may take their value from;
-    /// an output is required where results are `compared`.
+    /// Checks the arguments. `sizes` are the problem sizes from which scalars may get their value; an
+    /// output is required if results are `compared`.
     pub(super) fn arguments(
         &mut self,
         texts: Vec<ArgumentText>,
@@ -48,7 +48,7 @@ impl Checker<'_> {
             }
         }
         let written = arguments.iter().any(|argument| argument.role.is_compared());
-        // With other errors the output may be among the arguments that could not be read.
+        // If there are other errors, the output may be among the arguments that could not be read.
         if compared && !written && self.errors.is_empty() {
             self.error(
                 "no argument has the role output",
@@ -80,7 +80,7 @@ impl Checker<'_> {
         let scalar = role == Role::Scalar;
         let (shape, mut value) = (text.shape, text.value);
         if scalar && value.is_none() && sizes.contains(&name) {
-            // A scalar without a value that has the name of a size takes that size.
+            // A scalar without a value whose name is a size has that size.
             value = Some(Spanned {
                 value: ValueText::One(FormulaText(name.clone())),
                 at: text.name.at.clone(),
@@ -141,7 +141,7 @@ impl Checker<'_> {
         self.composed(name, ty?, parts, known)
     }
 
-    /// Adds the extent of a buffer's elements where they are vectors or structs.
+    /// Adds the extent of a buffer's elements if they are vectors or structs.
     fn element_shape(&mut self, name: &str, ty: &Resolved, shape: &mut Vec<Expr>) {
         let inner = match &ty.record {
             Some(record) => record.size,
@@ -408,8 +408,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a reference by values: a file for each compared argument, and data that are the same for
-    /// every seed.
+    /// Checks a reference by values: a file for each compared argument, and data that are equal for every
+    /// seed.
     fn value_files(
         &mut self,
         values: Ordered<String>,
@@ -472,15 +472,16 @@ impl Checker<'_> {
     }
 }
 
-/// Returns the arguments of a launch that does not list them: all except those that a variable or a
-/// struct points to.
+/// Returns the arguments of a launch that does not list them: all except those to which a variable or a
+/// struct points.
 fn passed(arguments: &[Argument], variables: &[Argument]) -> Vec<usize> {
     let holders: Vec<&Argument> = arguments.iter().chain(variables).collect();
     let all = 0..arguments.len();
     all.filter(|index| !pointed(*index, &holders)).collect()
 }
 
-/// Returns the arguments of a reference kernel: the same, with the buffers of tensor maps in place of the maps.
+/// Returns the arguments of a reference kernel: all, but with the buffers of tensor maps instead of the
+/// maps.
 fn taken_by_reference(arguments: &[Argument], variables: &[Argument]) -> Vec<usize> {
     let all = arguments.iter().chain(variables);
     let holders: Vec<&Argument> = all.filter(|holder| !holder.is_tensor_map()).collect();
@@ -490,7 +491,7 @@ fn taken_by_reference(arguments: &[Argument], variables: &[Argument]) -> Vec<usi
         .collect()
 }
 
-/// Reports whether one of these values has the address of an argument.
+/// Reports whether one of these values contains the address of an argument.
 fn pointed(index: usize, holders: &[&Argument]) -> bool {
     let mut pieces = holders.iter().flat_map(|holder| &holder.pieces);
     pieces.any(|piece| matches!(piece.value, PieceValue::Address(to) if to == index))

@@ -20,7 +20,7 @@ pub(super) fn is_map(text: &ArgumentText) -> bool {
 }
 
 impl Checker<'_> {
-    /// Reports the keys of a tensor map that another argument has.
+    /// Reports keys of a tensor map on another argument.
     pub(super) fn no_map_keys(&mut self, text: &ArgumentText) {
         let lists = [
             ("box", &text.boxes),
@@ -120,7 +120,7 @@ impl Checker<'_> {
         Some(argument(name, map, index))
     }
 
-    /// Returns the type of the tensor's elements: that of the buffer, or a named one of its size.
+    /// Returns the type of the tensor's elements: the buffer's, or a named one of equal size.
     fn map_element(
         &mut self,
         name: &str,
@@ -172,13 +172,13 @@ impl Checker<'_> {
         list.map_or(Some(Vec::new()), |list| self.map_list(list))
     }
 
-    /// Returns the expression of a key; 0 where it is left out.
+    /// Returns the expression of a key; 0 if it is missing.
     fn map_number(&mut self, given: Option<Formula>) -> Option<Expr> {
         given.map_or_else(|| Expr::parse("0").ok(), |given| self.formula(given))
     }
 }
 
-/// Returns what is wrong with the number of dimensions or the lengths of a map's lists, with help.
+/// Returns the error of the number of dimensions or the lengths of a map's lists, with help.
 fn wrong_lengths(name: &str, map: &MapText, im2col: bool) -> Option<(String, &'static str)> {
     let rank = map.shape.len();
     let (least, boxes, spatial, help) = match im2col {

@@ -29,9 +29,10 @@ use super::{Diagnostics, KernelSpec};
 use std::path::Path;
 
 impl KernelSpec {
-    /// Reads and checks a search space file. `path` names the file in messages, and its folder is
-    /// the base of paths in it. Accesses no file.
+    /// Reads and checks a search space file. `path` names the file in messages, and its folder is the base
+    /// of paths in it. Accesses no file.
     ///
+    /// # Errors
     /// All errors of the text.
     pub fn parse(text: &str, path: &Path) -> Result<Self, Diagnostics> {
         let failed = |items| Diagnostics::new(path.display().to_string(), text, items);

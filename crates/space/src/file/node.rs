@@ -22,7 +22,7 @@ pub(super) enum Kind {
     Null,
     Bool(bool),
     Int(i64),
-    /// A whole number that only an unsigned one of 64 bits holds.
+    /// A whole number that only fits in 64 bits unsigned.
     Large(u64),
     Float(f64),
     Text(Box<str>),
@@ -46,10 +46,10 @@ impl Kind {
     }
 }
 
-/// Deepest nesting, so that no input can exhaust the stack: unoptimised, a level takes up to 40 KiB
-/// of the 2 MiB of a thread. Search spaces nest six levels.
+/// Maximum nesting, so that no input can exhaust the stack: unoptimised, a level uses up to 40 KiB of the 2
+/// MiB of a thread. Search spaces nest six levels.
 const MAX_DEPTH: usize = 24;
-/// Most events that aliases may repeat in a file.
+/// Maximum number of events that aliases may repeat in a file.
 const MAX_REPEATED: usize = 1 << 18;
 
 impl Node {
@@ -111,7 +111,7 @@ fn closed(span: Range<usize>, last: Option<&Node>, source: &str) -> u32 {
     let bracket = match open.as_bytes().first() {
         Some(b'[') => ']',
         Some(b'{') => '}',
-        // An alias ends with its name: its elements stand elsewhere in the file.
+        // An alias ends with its name: its elements are elsewhere in the file.
         Some(b'*') => return span.end as u32,
         _ => '\0',
     };
@@ -151,7 +151,7 @@ fn options() -> serde_yaml::Options {
     let mut options = serde_yaml::Options::default();
     options.budget = Some(budget);
     options.alias_limits.max_total_replayed_events = MAX_REPEATED;
-    // `settle` reports duplicates with their place, and the readers refuse `<<` as an unknown key.
+    // `settle` reports duplicates with their position, and the readers reject `<<` as an unknown key.
     options.duplicate_keys = DuplicateKeyPolicy::PassThrough;
     options.merge_keys = MergeKeyPolicy::AsOrdinary;
     // In YAML 1.1 `no` and `on` are booleans; in the core schema of 1.2 they are text.
@@ -234,7 +234,7 @@ fn bytes(place: Location, source: &str) -> Range<usize> {
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let read = Spanned::<Kind>::deserialize(deserializer)?;
-        // A repeated scalar has the position of its text; a repeated collection, that of its alias.
+        // A repeated scalar has the position of its text; a repeated collection has that of its alias.
         let place = match read.value {
             Kind::List(_) | Kind::Map(_) => read.referenced,
             _ => read.defined,

@@ -41,8 +41,7 @@ pub struct Places {
     pub data: Vec<(PathBuf, Range<usize>)>,
     /// Files and folders that are named by absolute paths.
     pub absolute: Vec<PathBuf>,
-    /// Expressions of derived values, arguments, launches and so on, in the order of the file's
-    /// sections.
+    /// Expressions of derived values, arguments, launches and so on, in the order of the file's sections.
     pub expressions: Vec<Range<usize>>,
 }
 
@@ -151,8 +150,8 @@ impl KernelSpec {
         self.faults(vec![Diagnostic { message, help, at }])
     }
 
-    /// Returns the compile target on a device, where `arch` is the device's portable target or that
-    /// of `--arch`. Only a target among the space's own options takes precedence over it.
+    /// Returns the compile target on a device. `arch` is the device's portable target or that of `--arch`;
+    /// only a target among the space's own options takes precedence over it.
     #[must_use]
     pub fn target(&self, arch: &str) -> String {
         match arch.parse::<ComputeTarget>() {
@@ -161,8 +160,8 @@ impl KernelSpec {
         }
     }
 
-    /// Explains why code of this target does not run on a GPU of that compute capability, at the
-    /// option that names the target; `None` if it does.
+    /// Explains why code of this target does not run on a GPU of that compute capability, at the option
+    /// that names the target; `None` if it runs.
     #[must_use]
     pub fn explain_target(&self, target: &str, cc: u32) -> Option<Diagnostics> {
         let why = target.parse::<ComputeTarget>().ok()?.refusal(cc)?;
@@ -181,7 +180,7 @@ impl KernelSpec {
         }]))
     }
 
-    /// Returns the bytes of an expression: the first with this text after the name in backticks of
+    /// Returns the bytes of an expression: the first one with this text after the name in backticks in
     /// `what`.
     fn expression(&self, what: &str, text: &str) -> Option<Range<usize>> {
         let source = &self.origin.text;
@@ -206,7 +205,7 @@ impl KernelSpec {
         &self.origin.places
     }
 
-    /// Wraps errors that appear only in comparison with the kernel's source.
+    /// Wraps errors that are found only in comparison with the kernel's source.
     #[must_use]
     pub fn faults(&self, items: Vec<Diagnostic>) -> Diagnostics {
         Diagnostics::new(&*self.origin.file, &self.origin.text, items)
@@ -228,7 +227,7 @@ impl BareSpace {
     }
 }
 
-/// Explains `/`, which C++ rounds for whole numbers, where its result has a fraction.
+/// Explains a `/` with a fractional result, which C++ rounds for whole numbers.
 fn division_help(value: &str, text: &str) -> &'static str {
     let fraction = value.parse::<f64>().is_ok_and(|value| value.fract() != 0.0);
     if fraction && text.contains('/') {

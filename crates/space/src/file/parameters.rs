@@ -115,7 +115,7 @@ impl Checker<'_> {
     }
 }
 
-/// Returns a text that is several numbers, and these as YAML separates them.
+/// Returns a text that consists of several numbers, and its comma-separated form.
 fn unseparated(value: &Scalar) -> Option<(String, String)> {
     match &value.value.0 {
         Value::Text(text) => Some((text.to_string(), comma_separated(text)?)),

@@ -23,7 +23,7 @@ impl Checker<'_> {
             let help = "name a call, such as torch.softmax(x.float(), -1)";
             self.error("the fallback is empty", fallback.at, help);
         } else if let Err(why) = CMacroBody::new(text) {
-            // The brackets and quotations of an expression are those of a macro's body.
+            // The brackets and quotations of an expression are checked like those of a macro's body.
             let help = "write one line of Python without comments";
             self.error(
                 format!("the fallback is not an expression: {why}"),

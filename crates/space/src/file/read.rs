@@ -1,4 +1,4 @@
-//! From a file's tree to its sections; collects all errors of form.
+//! Splitting of a file's tree into sections; collects all syntax errors.
 
 use super::de::{Spanned, from_node};
 use super::node::{Kind, Node};
@@ -7,8 +7,8 @@ use crate::Diagnostic;
 use crate::expr::nearest_or_all;
 use serde::Deserialize;
 
-/// Sections whose entries may use earlier ones, so that checking takes more than linear time. The
-/// file size alone limits the others.
+/// Sections whose entries may refer to earlier ones, so that checking takes more than linear time. The file
+/// size alone limits the others.
 const LIMITED_SECTIONS: [&str; 5] = [
     "derived",
     "constraints",
@@ -19,8 +19,8 @@ const LIMITED_SECTIONS: [&str; 5] = [
 /// Most entries of such a section.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Declares a file's sections: the type, its keys, and a reader that collects every error. After
-/// each key follow the functions of [`Sections`] that find and read it.
+/// Declares a file's sections: the type, its keys, and a reader that collects every error. Each key is
+/// followed by the functions of [`Sections`] that find and read it.
 macro_rules! sections {
     ($(#[$attribute:meta])* $name:ident {
         $($(#[$of_field:meta])* $field:ident: $ty:ty = $find:ident $read:ident,)*
@@ -109,7 +109,7 @@ impl<'n> Sections<'n> {
         })
     }
 
-    /// Returns the node of a key; an empty value counts as missing, unless the key is required.
+    /// Returns the node of a key; an empty value counts as missing unless the key is required.
     fn find(&mut self, key: &str, required: bool) -> Option<&'n Node> {
         let entries = self.entries;
         let found = entries.iter().find(|(known, _)| is_key(known, key));
@@ -244,7 +244,7 @@ impl<'n> Sections<'n> {
         let Some(node) = self.entries.iter().find(|(key, _)| is_key(key, "version")) else {
             return;
         };
-        // Any other value is an error of type, which reading the key reports.
+        // Any other value is a type error, which reading the key reports.
         if let Kind::Int(version) = node.1.kind
             && version >= 0
             && version != 1

@@ -46,7 +46,7 @@ schema!(TypeText, "Type", generator => {
 /// A field of a struct: its type, optionally with a fill.
 #[derive(Debug, Clone)]
 pub(super) enum FieldText {
-    /// Its type alone, whose place is the field's.
+    /// Only its type, at the position of the field.
     Short(String),
     /// Type and fill.
     Long(Box<FilledText>),

@@ -55,7 +55,7 @@ fn alignment(element: Element, lanes: u32) -> u64 {
     let size = element.size() as u64;
     match lanes {
         2 | 4 => (size * u64::from(lanes)).min(16),
-        // CUDA aligns three lanes like one: `float3` has 12 bytes, of alignment 4.
+        // CUDA aligns three lanes like one: `float3` has 12 bytes and alignment 4.
         _ => size,
     }
 }
@@ -178,8 +178,7 @@ impl Checker<'_> {
         sound.then_some(record)
     }
 
-    /// Parses the element (none for a pointer), lanes and repeats of a field: `f32`, `float4`,
-    /// `f32[8]`.
+    /// Parses the element (`None` for a pointer), lanes and repeats of a field: `f32`, `float4`, `f32[8]`.
     fn field_type(&mut self, word: &str, at: &Range<usize>) -> Option<(Option<Element>, u32, u64)> {
         let (name, repeats) = match word.strip_suffix(']').and_then(|it| it.split_once('[')) {
             None => (word, 1),
