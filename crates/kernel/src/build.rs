@@ -91,8 +91,8 @@ impl PlanBuilder {
         checks.iter().map(|check| builder(&check.name)).collect()
     }
 
-    /// Returns a builder for the same kernel and device on a problem outside of its file; `None` if
-    /// an expression is wrong for it.
+    /// Returns a builder for the same kernel and device on a problem that is not in its file; `None` if an
+    /// expression is wrong for it.
     #[must_use]
     pub(crate) fn on_problem(&self, problem: &Problem) -> Option<Self> {
         let mut kernel = Kernel::clone(&self.kernel);
@@ -123,14 +123,14 @@ impl PlanBuilder {
         self.binder.bind(config).ok()
     }
 
-    /// Returns the generated check problem that replaces the space's own if these cannot be
+    /// Returns the generated check problem that replaces the space's own if their results cannot be
     /// compared.
     #[must_use]
     pub fn scaled_check(&self) -> &ScaledCheck {
         &self.scaled
     }
 
-    /// Formats kernel, problem and the configuration's changes of the defaults, for display.
+    /// Formats kernel, problem and the configuration's differences from the defaults.
     #[must_use]
     pub fn describe(&self, config: &Config) -> String {
         let parameters = self.kernel.spec.parameters.iter().zip(config.choices());
@@ -161,8 +161,8 @@ impl PlanBuilder {
         &self.problem
     }
 
-    /// Reports whether a configuration satisfies the constraints on this problem. Tiles that fit
-    /// one head size may not fit another: such a problem is no evidence about a configuration.
+    /// Reports whether a configuration satisfies the constraints on this problem. Tiles that fit one head
+    /// size may not fit another, so such a problem is not evidence about a configuration.
     #[must_use]
     pub fn admits(&self, config: &Config) -> bool {
         self.binder.holds(config)
@@ -197,7 +197,7 @@ impl PlanBuilder {
         why.to_string()
     }
 
-    /// Without a source there is no content to name a candidate by: its values and the reason do.
+    /// Returns an identity from the values and the reason, since a failed rendering has no content to hash.
     fn nameless(&self, config: &Config, why: &str) -> ContentHash {
         let mut parts = vec!["unbound".to_owned(), self.problem.clone(), why.to_owned()];
         let parameters = self.kernel.spec.parameters.iter().zip(config.choices());
@@ -261,7 +261,7 @@ impl PlanBuilder {
         let source = render_bound(&self.kernel.template, &bound, &self.arch);
         let candidate = source.identity(&compiler.nvrtc().version());
         let spec = &self.kernel.spec;
-        // Code for another GPU would compile, and fail only at its launch.
+        // Code for another GPU would compile, but fail at its launch.
         if let Some(why) = spec.explain_target(&source.arch, self.limits.cc) {
             let judgement = Judgement::new(Verdict::LaunchFailed, why.to_string());
             return unbuilt(candidate, judgement);
@@ -289,8 +289,8 @@ impl PlanBuilder {
 
     /// Builds the reference: an oracle's name, or the naive kernel compiled for this problem.
     ///
-    /// The kernel is bound to the default configuration, whatever the candidate: one code for all
-    /// of them, which cannot share a candidate's mistake.
+    /// The kernel is bound to the default configuration, independent of the candidate, so that all
+    /// candidates share one reference and it cannot contain a candidate's mistake.
     fn reference(
         &self,
         compiler: &Compiler,
@@ -313,7 +313,7 @@ impl PlanBuilder {
         let options: Vec<String> = bound
             .options
             .iter()
-            // Fast math would make the reference as inexact as the candidates that it judges.
+            // Fast math would make the reference as inexact as the candidates.
             .filter(|option| !is_fast_math(option))
             .cloned()
             .collect();
@@ -332,7 +332,7 @@ impl PlanBuilder {
                 },
             }),
             Err(mut failed) => {
-                // A lost compile worker says nothing about the reference.
+                // A lost compile worker is not a fault of the reference.
                 if failed.verdict != Verdict::NotJudged {
                     failed.detail = format!(
                         "error: {}: the reference kernel does not compile on problem `{}`: {}",

@@ -29,7 +29,7 @@ pub enum Finding {
         /// Its line in the template.
         line: u32,
     },
-    /// The template never mentions the parameter.
+    /// The template does not mention the parameter.
     NeverMentioned {
         /// The parameter.
         name: String,
@@ -115,8 +115,7 @@ pub fn words_in_conditions(template: &Template, parameters: &[Parameter]) -> Vec
     let is_zero = |value: &&Value| match value {
         Value::Text(text) => {
             let digit = text.starts_with(|c: char| c.is_ascii_digit());
-            // In C++ `#if` knows `true` and `false`, and takes any other word without a definition
-            // as 0.
+            // In C++ `#if` knows `true` and `false`, and replaces any other undefined word by 0.
             let known = matches!(&**text, "true" | "false") || defined(text);
             !text.is_empty() && !digit && text.bytes().all(is_word) && !known
         }
@@ -134,8 +133,7 @@ pub fn words_in_conditions(template: &Template, parameters: &[Parameter]) -> Vec
             let tests = |words: Vec<String>| {
                 let at = words.iter().position(|word| *word == parameter.name);
                 at.is_some_and(|at| {
-                    // `defined NAME` asks for the name alone, which is defined whatever its value
-                    // is.
+                    // `defined NAME` tests only the name, which is defined for every value.
                     at == 0 || words.get(at - 1).is_none_or(|word| word != "defined")
                 })
             };

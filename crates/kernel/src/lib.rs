@@ -1,4 +1,4 @@
-//! From a template and a configuration to an executable plan.
+//! Construction of an executable plan from a template and a configuration.
 //!
 //! [`catalog`] finds and reads search spaces and templates, [`compile`] compiles a bound
 //! configuration to PTX and machine code, and [`build`] builds the plan for a device.

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use tuner_core::value::Value;
 use tuner_space::{Config, Problem};
 
-/// Sum of elements and operations of the scaled problems to try, each an eighth of the one before:
-/// a reference kernel that does more than the space's `metric` states is slower.
+/// Sums of elements and operations of the scaled problems to try, each an eighth of its predecessor: a
+/// reference kernel that does more work than the space's `metric` states is slower.
 const COSTS: [f64; 4] = [4e6, 5e5, 6e4, 8e3];
 
 /// Largest size that is not scaled: heads, batches, flags, extents of a filter.
@@ -39,8 +39,7 @@ impl Scaled {
 pub struct ScaledCheck(OnceLock<Option<Box<Scaled>>>);
 
 impl ScaledCheck {
-    /// Returns the result of the search: the outer `None` before it, the inner one if there is
-    /// none.
+    /// Returns the result of the search; the outer `None` before it, the inner one if it found none.
     #[must_use]
     pub fn looked_for(&self) -> Option<Option<&Scaled>> {
         self.0.get().map(Option::as_deref)
@@ -79,13 +78,13 @@ impl ScaledCheck {
     }
 }
 
-/// Returns smaller versions of a builder's problem on which `config` is valid, in the order to try
-/// them: large before small, and of one size the ragged one first. Empty if nothing can be scaled.
+/// Returns smaller versions of a builder's problem on which `config` is valid, in the order to try them:
+/// large before small, and the ragged one first for one size. Empty if no size can be scaled.
 #[must_use]
 pub fn smaller(timed: &PlanBuilder, config: &Config) -> Vec<Scaled> {
     let original = timed.problem_sizes();
     let mut found: Vec<Scaled> = Vec::new();
-    // Data in files have the size that they have.
+    // Data in files have a fixed size.
     if !timed.source().spec.data_paths().is_empty() {
         return found;
     }

@@ -1,4 +1,4 @@
-//! Kernels with other code than that of their files.
+//! Kernels whose code replaces that of their files.
 
 use super::files::shown;
 use super::{CatalogError, Kernel};
@@ -10,13 +10,13 @@ use tuner_core::data::DataFile;
 use tuner_space::{Diagnostics, KernelSpec, Reference};
 
 impl Kernel {
-    /// Returns the kernel with this source and search space in the place of its files' contents. Reads no
-    /// file: headers, reference and the identities of data are those of this kernel, also where the files
-    /// have changed since it was read.
+    /// Returns the kernel with this source and search space instead of its files' contents. Reads no file:
+    /// headers, reference and the identities of data are those of this kernel, even if the files have
+    /// changed since it was read.
     ///
     /// # Errors
     /// A wrong search space, one that names other files, and a source that includes a file which this
-    /// kernel's template does not.
+    /// kernel's template does not include.
     pub fn with_code(&self, source: &str, space: &str) -> Result<Self, CatalogError> {
         let mut spec = KernelSpec::parse(space, Path::new(&shown(&self.path)))?;
         if !names_same_files(&spec, &self.spec) {
@@ -50,7 +50,7 @@ fn names_same_files(one: &KernelSpec, other: &KernelSpec) -> bool {
         && one.data_paths() == other.data_paths()
 }
 
-/// Copies the hashes of data files: one that has changed since is an error where it is read.
+/// Copies the hashes of data files: a file that has changed since is an error when it is read.
 fn keep_data_hashes(spec: &mut KernelSpec, from: &KernelSpec) {
     let mut from = from.clone();
     let known: BTreeMap<String, DataFile> = from

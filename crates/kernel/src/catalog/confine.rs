@@ -1,5 +1,5 @@
-//! Folders whose files a search space may name. A project may come from a stranger, and what is read as
-//! a template or as data is quoted in messages, compiled, and sent to workers.
+//! Folders that may contain the files of a search space. A project may be untrusted, and the contents of
+//! templates and data are quoted in messages, compiled, and sent to workers.
 
 use super::files::{absolute, shown};
 use super::{CatalogError, SPACES, parsed};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use tuner_core::data::DataFile;
 use tuner_space::{Diagnostic, KernelSpec, Reference};
 
-/// Checks that the template, the reference and the data of a search space lie in its own folder, in its
-/// project, or in a folder that `compile: { include: […] }` names. `work` is the user's working folder:
-/// it is the project of the search spaces in it, unless it is a home or the root.
+/// Checks that the template, the reference and the data of a search space are in its folder, in its
+/// project, or in a folder of `compile: { include: […] }`. `work` is the user's working folder: it is the
+/// project of the search spaces in it, unless it is a home or the root.
 ///
 /// # Errors
-/// The first file that does not, at its line and column.
+/// The first file outside, at its line and column.
 pub(super) fn check_files(spec: &KernelSpec, work: Option<&Path>) -> Result<(), CatalogError> {
     let include = spec.include.iter().map(PathBuf::as_path);
     let work = work.and_then(|folder| project_of(folder, &spec.path));
@@ -30,11 +30,11 @@ pub(super) fn check_files(spec: &KernelSpec, work: Option<&Path>) -> Result<(), 
     check_named(spec, &roots, help)
 }
 
-/// Checks that everything that a search space from another machine names lies in the folder that it was
-/// laid out in, the folders of headers included.
+/// Checks that all paths of a search space from another machine are in the folder in which it was unpacked,
+/// including folders of headers.
 ///
 /// # Errors
-/// The search space is wrong, or names another place.
+/// The search space is wrong, or names another path.
 pub fn check_laid_out(space: &Path, folder: &Path) -> Result<(), CatalogError> {
     let spec = parsed(space)?;
     let roots = [real(folder)];
@@ -71,12 +71,12 @@ fn check_named(spec: &KernelSpec, roots: &[PathBuf], help: &str) -> Result<(), C
     }
 }
 
-/// Lists the files of a path: one for each problem where the path has `{problem}`.
+/// Lists the files of a path: one for each problem if the path contains `{problem}`.
 fn each_problem<'s>(spec: &'s KernelSpec, path: &Path) -> impl Iterator<Item = PathBuf> + use<'s> {
     let file = DataFile::new(path);
     let problems = spec.problems.iter().chain(&spec.check_problems);
     let names = problems.map(|problem| problem.name.as_str());
-    // A path without `{problem}` is the same for every name.
+    // A path without `{problem}` is equal for every name.
     let names = if file.is_of_problem() {
         names.take(usize::MAX)
     } else {
@@ -100,8 +100,8 @@ fn outside(
     spec.faults(vec![item]).into()
 }
 
-/// The folder of a search space, and that of its project: the nearest that holds a folder
-/// `search_spaces` around the space, or a repository.
+/// Returns the folder of a search space, and that of its project: the nearest parent that contains a folder
+/// `search_spaces` with the space, or a repository.
 fn own_folders(space: &Path) -> Vec<PathBuf> {
     let space = absolute(space);
     let folder = space.parent().unwrap_or(Path::new("/"));
@@ -116,8 +116,8 @@ fn own_folders(space: &Path) -> Vec<PathBuf> {
     folders.map(Path::to_owned).collect()
 }
 
-/// Returns the working folder if it is a project that holds the search space. A home holds everything
-/// that its user has, keys included.
+/// Returns the working folder if it is a project that contains the search space. A home is not a project:
+/// it contains all files of its user, including keys.
 fn project_of(work: &Path, space: &Path) -> Option<PathBuf> {
     let folder = real(work);
     let is_home = absolute_variable("HOME").is_some_and(|home| real(&home).starts_with(&folder));
@@ -129,7 +129,8 @@ fn is_inside(path: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| path.starts_with(root))
 }
 
-/// The path with links followed; of a file that does not exist, that of its nearest folder that does.
+/// Returns the path with links resolved; for a file that does not exist, with those of its nearest existing
+/// parent.
 fn real(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use tuner_core::files;
 
-/// Reads a template and, transitively, its included files that are found: next to the including
-/// file for `#include "…"`, in `include_dirs` for both forms. Others are resolved by the compiler
-/// (`<cuda_fp16.h>`). For `#include NAME` every file named by a value of the macro is read.
+/// Reads a template and, transitively, its included files that are found: next to the including file for
+/// `#include "…"`, in `include_dirs` for both forms. Others are resolved by the compiler (`<cuda_fp16.h>`).
+/// For `#include NAME` every file named by a value of the macro is read.
 ///
 /// # Errors
-/// A file that cannot be read, one outside [`include_roots`], or two files that are included by the
-/// same name.
+/// A file that cannot be read, one outside [`include_roots`], or two files that are included by the same
+/// name.
 pub(crate) fn load_template(
     path: &Path,
     include_dirs: &[PathBuf],
@@ -56,9 +56,9 @@ fn headers_of(
     Ok(headers.map(|(header, _)| header).collect())
 }
 
-/// Returns the folders, links followed, whose files a template may include: its own, those that the
-/// search space names, and the project's folder `templates`, next to `search_spaces`. A template
-/// may be untrusted, and messages quote files that do not compile.
+/// Returns the folders, with links resolved, from which a template may include files: its own, those of the
+/// search space, and the project's folder `templates`, next to `search_spaces`. A template may be
+/// untrusted, and messages quote files that do not compile.
 fn include_roots(template: &Path, include_dirs: &[PathBuf]) -> Vec<PathBuf> {
     let template = std::path::absolute(template).unwrap_or_else(|_| template.to_owned());
     let shared = template.ancestors().find(|folder| {
@@ -172,8 +172,8 @@ impl Loader<'_> {
     }
 }
 
-/// Resolves an include from its folder. The system does not follow `..` out of a folder that does
-/// not exist yet, so the path is normalized lexically.
+/// Resolves an include from its folder. The system does not follow `..` out of a folder that does not
+/// exist, so the path is normalized lexically.
 fn below(folder: &Path, spelled: &str) -> PathBuf {
     let path = folder.join(spelled);
     if folder.as_os_str().is_empty() || folder.is_dir() {

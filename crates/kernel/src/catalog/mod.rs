@@ -24,7 +24,7 @@ use tuner_space::{Diagnostic, Diagnostics, KernelSpec, Reference, suggest};
 /// Name of the folder of search spaces.
 const SPACES: &str = "search_spaces";
 
-/// A named kernel or file is absent or wrong. The text is complete for the user.
+/// A named kernel or file is missing or wrong. The text is complete for the user.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
     /// A file cannot be read.
@@ -135,7 +135,7 @@ fn known_text(known: &[String]) -> String {
     format!("help: the known kernels are {}", known.join(", "))
 }
 
-/// Sets the hash of every data file's content, which identifies the file from here on.
+/// Sets the hash of every data file's content, which identifies the file from then on.
 fn hash_data(spec: &mut KernelSpec) -> Result<(), CatalogError> {
     let problems = spec.problems.iter().chain(&spec.check_problems);
     let problems: Vec<String> = problems.map(|problem| problem.name.clone()).collect();
@@ -173,8 +173,8 @@ impl Kernel {
         Self::load_from(path, None)
     }
 
-    /// Reads a search space as [`load`](Self::load) does. Its files may lie anywhere in `work`, the
-    /// user's working folder, if the space does; a home or the root adds nothing.
+    /// Reads a search space like [`load`](Self::load). Its files may be anywhere in `work`, the user's
+    /// working folder, if the space is in it; a home or the root is not accepted.
     ///
     /// # Errors
     /// A missing, unreadable or wrong file.
@@ -184,7 +184,7 @@ impl Kernel {
 
     fn load_from(path: &Path, work: Option<&Path>) -> Result<Self, CatalogError> {
         let mut spec = parsed(path)?;
-        // Before any of them is read: messages quote what a file contains.
+        // Before any of them is read: messages quote their contents.
         confine::check_files(&spec, work)?;
         hash_data(&mut spec)?;
         let places = spec.places();
@@ -285,9 +285,8 @@ pub fn resolve(arguments: &[String], start: &Path) -> Result<Vec<Kernel>, Catalo
         .collect()
 }
 
-/// Returns the kernel name that a command's argument means: that of a search space's file, or of a
-/// file in the project around `start`, else the argument itself, which may be a kernel with stored
-/// results only.
+/// Returns the kernel name of a command's argument: that of a search space's file, or of a file in the
+/// project around `start`, else the argument itself, which may be a kernel that only has stored results.
 ///
 /// # Errors
 /// A named file that is unreadable or wrong.

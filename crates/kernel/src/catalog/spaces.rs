@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tuner_space::{KernelSpec, suggest};
 
-/// The search spaces of a project, and those that are installed with the program.
+/// The search spaces of a project, and those installed with the program.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     /// Files by stem, in order.
     files: BTreeMap<String, PathBuf>,
-    /// Installed files by stem, without the kernels and variants whose name `files` has.
+    /// Installed files by stem, without kernels and variants that have the name of a project file.
     shipped: BTreeMap<String, PathBuf>,
 }
 
@@ -77,21 +77,21 @@ impl Catalog {
         all.map(String::as_str)
     }
 
-    /// Returns the default files if no kernel is named: one for each kernel of the project, or of those
-    /// that are installed where there is no project. Variants (a second dot in the name, as in
-    /// `gemm_f32.quick.yaml`) are omitted.
+    /// Returns the default files if no kernel is named: one for each kernel of the project, or without a
+    /// project, of the installation. Variants (a second dot in the name, as in `gemm_f32.quick.yaml`) are
+    /// omitted.
     pub fn main_files(&self) -> impl Iterator<Item = &Path> {
         main_of(&self.files)
     }
 
-    /// Returns the file of a stem, of the project before those that are installed.
+    /// Returns the file of a stem: the project's, else the installed one.
     pub(super) fn file_by_stem(&self, stem: &str) -> Option<&Path> {
         let file = self.files.get(stem).or_else(|| self.shipped.get(stem));
         file.map(PathBuf::as_path)
     }
 
-    /// Returns the file of a kernel: by its stem, else by its `kernel` key, of the project before those
-    /// that are installed.
+    /// Returns the file of a kernel: by its stem, else by its `kernel` key; the project's, else the
+    /// installed one.
     ///
     /// # Errors
     /// No such file, or more than one.
@@ -149,8 +149,8 @@ fn find_kernel<'f>(
     Ok(found)
 }
 
-/// Returns the folder of search spaces in `share/tuner` beside the program's `bin`, where a wheel
-/// installs them.
+/// Returns the folder of search spaces in `share/tuner` next to the program's `bin`, where a wheel installs
+/// them.
 #[must_use]
 pub fn installed_folder() -> Option<PathBuf> {
     let executable = std::env::current_exe().ok()?;

@@ -1,4 +1,4 @@
-//! Disk cache of compiles, by the hash of everything that decides them.
+//! Disk cache of compiles, by the hash of their complete input.
 
 use super::discover::{absolute_variable, variable};
 use super::image::{RawResult, RawStatus};
@@ -47,7 +47,7 @@ impl DiskCache {
 
     /// Stores a reproducible result: compiled or refused.
     pub(super) fn store(&self, key: &ContentHash, result: &RawResult) {
-        // A compiler that ran out of memory or is broken may succeed the next time.
+        // A compiler that ran out of memory or is broken may succeed next time.
         if !matches!(result.head.status, RawStatus::Compiled | RawStatus::Refused) {
             return;
         }

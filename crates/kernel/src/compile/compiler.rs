@@ -23,15 +23,15 @@ use tuner_core::panics::lock;
 use tuner_core::target::ComputeTarget;
 use tuner_core::units::ContentHash;
 
-/// Maximum size of the precompiled headers of all workers, bytes. One of `<cuda/barrier>` has 130
-/// MB, one of `<cuda_fp16.h>` 9 MB.
+/// Maximum size of the precompiled headers of all workers, bytes. `<cuda/barrier>` takes 130 MB,
+/// `<cuda_fp16.h>` 9 MB.
 const PRECOMPILED_BYTES_MAX: u64 = 4 << 30;
 
 /// Process in which NVRTC runs.
 #[derive(Debug, Clone)]
 pub enum Isolation {
-    /// This process, without limits, for tests: options such as `--device-debug` change the code of
-    /// later compiles.
+    /// This process, without limits, for tests: options such as `--device-debug` change the code of later
+    /// compiles.
     InProcess,
     /// Worker processes of this executable, which must have the `compile-worker` subcommand.
     Workers {
@@ -78,8 +78,8 @@ impl CompilerSettings {
             memory_bytes: memory_share(jobs),
             cache: DiskCache::default_folder(),
             cache_bytes_max: CACHE_BYTES_MAX,
-            // Through this link a worker runs the current program, even if its file has been
-            // replaced by a newer build since.
+            // This link leads to the running program, even if its file has since been replaced by a newer
+            // build.
             isolation: Isolation::Workers {
                 program: PathBuf::from("/proc/self/exe"),
             },
@@ -239,7 +239,7 @@ impl Compiler {
             request.prelude = self.preludes.of(source, &request, &self.nvrtc.folders());
         }
         let mut reply = self.run(&request)?;
-        // A crash, a limit of time or memory: of the source only if it happens without the prelude.
+        // A crash or an exceeded limit is the source's fault only if it also occurs without the prelude.
         if reply.is_err() && !request.prelude.is_empty() {
             request.prelude.clear();
             reply = self.run(&request)?;
@@ -290,9 +290,9 @@ impl Compiler {
         }
     }
 
-    /// Returns the hash of everything that decides the result, including paths: two checkouts do
-    /// not share entries, because the PTX names the template's path. The library's size
-    /// distinguishes builds of one version.
+    /// Returns the hash of everything that determines the result, including paths: two checkouts do not
+    /// share entries, because the PTX contains the template's path. The library's size distinguishes builds
+    /// of one version.
     fn cache_key(&self, source: &Source, request: &Request) -> ContentHash {
         let options = request.options.join("\n");
         let bytes = std::fs::metadata(&self.nvrtc.library).map_or(0, |file| file.len());
@@ -326,8 +326,7 @@ fn with_own_lines(header: &Header) -> Header {
     }
 }
 
-/// Returns the memory of one of several workers: an equal share of half the machine's, within 1 and
-/// 4 GiB.
+/// Returns the memory of one of several workers: an equal share of half the machine's, between 1 and 4 GiB.
 fn memory_share(jobs: usize) -> u64 {
     const GIB: u64 = 1 << 30;
     let total = std::fs::read_to_string("/proc/meminfo")

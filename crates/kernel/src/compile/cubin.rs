@@ -1,5 +1,4 @@
-//! Facts of a cubin: a hash of its executable content, and register counts to check the log
-//! against.
+//! Facts of a cubin: a hash of its executable content, and register counts for comparison with the log.
 
 use sass::{CubinError, Section};
 use std::collections::BTreeMap;
@@ -16,9 +15,9 @@ pub(super) struct CubinFacts {
     pub(super) registers: BTreeMap<String, u32>,
 }
 
-/// Prefixes of the sections that decide a kernel's behaviour. Debug sections, notes and the string
-/// tables are excluded: they hold line numbers and file names, so a template that differs in a
-/// comment hashes the same.
+/// Prefixes of the sections that determine a kernel's behaviour. Debug sections, notes and string tables
+/// are excluded: they contain line numbers and file names, so that templates that differ in a comment have
+/// equal hashes.
 const DECISIVE: [&str; 7] = [
     ".text.",
     ".nv.info",

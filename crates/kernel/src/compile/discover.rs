@@ -15,10 +15,10 @@ pub struct Candidate {
     pub origin: String,
 }
 
-/// Search environment, read once, so that tests can construct their own.
+/// Search environment, read once, so that tests can construct one.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// `TUNER_NVRTC`: the library itself or a folder that holds it.
+    /// `TUNER_NVRTC`: the library itself or a folder that contains it.
     pub explicit: Option<PathBuf>,
     /// `TUNER_CUDA_INCLUDE`: the folder with `cuda_fp16.h`.
     pub include: Option<PathBuf>,
@@ -43,14 +43,14 @@ pub(super) fn variable(name: &str) -> Option<PathBuf> {
     value.map(PathBuf::from)
 }
 
-/// Returns it only if the path is absolute: the XDG Base Directory Specification ignores others.
+/// Returns the path only if it is absolute: the XDG Base Directory Specification ignores others.
 pub(crate) fn absolute_variable(name: &str) -> Option<PathBuf> {
     variable(name).filter(|path| path.is_absolute())
 }
 
-/// Returns the folder where `make nvrtc` installs NVRTC, and where a program outside of the project
-/// finds it: `tuner/cuda` in the user's data folder (XDG Base Directory Specification). `None` if
-/// neither `XDG_DATA_HOME` nor `HOME` is set.
+/// Returns the folder in which `make nvrtc` installs NVRTC, and in which a program outside of the project
+/// finds it: `tuner/cuda` in the user's data folder (XDG Base Directory Specification). `None` if neither
+/// `XDG_DATA_HOME` nor `HOME` is set.
 #[must_use]
 fn user_folder() -> Option<PathBuf> {
     let home = || Some(absolute_variable("HOME")?.join(".local/share"));
@@ -259,7 +259,7 @@ fn file_name(path: &Path) -> String {
         .into_owned()
 }
 
-/// Returns the entries of a folder in name order; none if it cannot be read.
+/// Returns the entries of a folder in name order; empty if it cannot be read.
 fn sorted_children(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries: BTreeSet<PathBuf> = std::fs::read_dir(folder)
         .into_iter()
@@ -283,7 +283,7 @@ fn numbered_toolkits(local: &Path) -> Vec<PathBuf> {
 
 /// Returns `LD_LIBRARY_PATH`, the folders of `/etc/ld.so.conf`, and the linker's defaults.
 fn linker_path(variable: Option<OsString>) -> Vec<PathBuf> {
-    // An empty or relative entry would be a folder of whatever project the user is in.
+    // An empty or relative entry would be a folder of any project that the user is in.
     let mut folders: Vec<PathBuf> = variable.iter().flat_map(std::env::split_paths).collect();
     folders.retain(|folder| folder.is_absolute());
     let fragments = sorted_children(Path::new("/etc/ld.so.conf.d"));
@@ -315,8 +315,7 @@ fn linker_path(variable: Option<OsString>) -> Vec<PathBuf> {
     folders
 }
 
-/// Returns the roots of Python environments: the one that the executable is installed in, the active
-/// ones, then the user's.
+/// Returns the roots of Python environments: that of the executable, the active ones, then the user's.
 fn environment_roots() -> Vec<PathBuf> {
     let own = std::env::current_exe().ok();
     let own = own.and_then(|executable| environment_of(&executable));
@@ -328,8 +327,8 @@ fn environment_roots() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the Python environment that an executable is installed in: `ROOT/bin/tuner`, as a wheel
-/// installs it, also by `pip install --target ROOT`. `None` if another user can write there.
+/// Returns the Python environment of an executable: `ROOT/bin/tuner`, as installed by a wheel, also by `pip
+/// install --target ROOT`. `None` if another user can write there.
 fn environment_of(executable: &Path) -> Option<PathBuf> {
     let folder = executable.parent().filter(|it| file_name(it) == "bin")?;
     let root = folder.parent()?;
@@ -339,8 +338,8 @@ fn environment_of(executable: &Path) -> Option<PathBuf> {
     is_environment.then(|| root.to_owned())
 }
 
-/// Returns the `site-packages` of environments, in their order. A folder of `pip install --target` is one
-/// itself.
+/// Returns the `site-packages` of environments, in their order. A folder of `pip install --target` is
+/// itself one.
 fn site_packages(roots: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for root in roots {
@@ -361,8 +360,8 @@ fn site_packages(roots: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     found
 }
 
-/// `.cuda` above the executable. That of the working directory is not looked at: code of a foreign
-/// project must not run because the user went there.
+/// Returns the `.cuda` above the executable. The one of the working directory is ignored: changing into a
+/// foreign project must not execute its code.
 fn project_folder(executable: &Path) -> Option<PathBuf> {
     let mut folders = executable.ancestors().skip(1);
     folders.find_map(|folder| {
@@ -371,17 +370,17 @@ fn project_folder(executable: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Reports whether a library and the folders that lead to it belong to this user or to root, and no
-/// other user can write them: an executable may lie below a folder of everybody, such as `/tmp`.
+/// Reports whether a library and all its parent folders are owned by this user or root, and are not
+/// writable by others: an executable may be in a world-writable folder such as `/tmp`.
 fn is_trusted(library: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let trusts = |path: &Path| {
         let Ok(facts) = std::fs::metadata(path) else {
             return false;
         };
-        // A group of the same number is the user's own, as most systems make it.
+        // Most systems give each user a private group of the same number.
         let group = facts.mode() & 0o020 == 0 || facts.gid() == facts.uid();
-        // Of a sticky folder users can replace their own entries alone.
+        // In a sticky folder users can only replace their own entries.
         let everybody = facts.mode() & 0o002 == 0 || (facts.is_dir() && facts.mode() & 0o1000 != 0);
         (facts.uid() == user || facts.uid() == 0) && group && everybody
     };

@@ -46,7 +46,7 @@ const HEADERS: [(&str, &str); 31] = [
     ("device_functions.h", "#include <cuda_runtime.h>\n"),
 ];
 
-/// Aliases of these, and headers whose device-safe part is that of another.
+/// Aliases of these, and headers with the device-safe part of another one.
 const ALIASES: [(&str, &str); 15] = [
     ("cassert", "assert.h"),
     ("cfloat", "float.h"),
@@ -182,7 +182,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     headers.chain(aliases).chain(HOST_ONLY)
 }
 
-/// Returns the headers that are added to a source with these headers.
+/// Returns the headers to add to a source that has these headers.
 pub(super) fn beside(own: &[Header]) -> Vec<Header> {
     names()
         .filter(|name| own.iter().all(|header| header.spelled != *name))
@@ -190,8 +190,8 @@ pub(super) fn beside(own: &[Header]) -> Vec<Header> {
         .collect()
 }
 
-/// Returns the headers from memory that a template includes, transitively, conditional includes
-/// too. A program that compiles the template without this crate needs them.
+/// Returns the in-memory headers that a template includes, transitively, including conditional includes. A
+/// program that compiles the template without this crate needs them.
 #[must_use]
 pub fn included_host_headers(template: &Template) -> Vec<Header> {
     let own = template.headers.iter();
@@ -220,7 +220,7 @@ pub fn included_host_headers(template: &Template) -> Vec<Header> {
     included
 }
 
-/// Returns the header from memory of one of [`names`].
+/// Returns the in-memory header of one of [`names`].
 fn header(name: &str) -> Header {
     let text = if let Some((_, text)) = HEADERS.iter().find(|(known, _)| *known == name) {
         (*text).to_owned()
@@ -271,7 +271,7 @@ pub(super) fn advice(log: &str) -> String {
                 "help: `std::{name}` is host code; take the functions that use it out of the \
                  template (`tuner adopt FILE.cu` does), or use what <cuda/std/…> has\n"
             ));
-        // NVRTC reports a wrong name expression as an error in this file of its own.
+        // NVRTC reports an invalid name expression as an error in this internal file.
         } else if line.starts_with("__nv_name_map") {
             add(
                 "help: correct `entry` in the search space: a `__global__` function with its \
@@ -290,7 +290,7 @@ pub(super) fn advice(log: &str) -> String {
     advice
 }
 
-/// Returns the header from memory that defines a macro or a type of the global namespace.
+/// Returns the in-memory header that defines a macro or a type of the global namespace.
 fn header_of(name: &str) -> Option<&'static str> {
     let defines = |line: &str| {
         let words: Vec<&str> = line.split([' ', '(', ';']).collect();

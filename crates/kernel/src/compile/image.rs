@@ -25,19 +25,19 @@ pub struct Image {
     pub facts: Compilation,
     /// Resources by kernel name.
     pub kernels: BTreeMap<String, KernelResources>,
-    /// The name in the code of each launched kernel, by the launch's `entry`.
+    /// Mangled name of each launched kernel, by the launch's `entry`.
     pub symbols: BTreeMap<String, String>,
     /// NVRTC's messages, without the assembler's report.
     pub log: String,
 }
 
-/// Outcome of a compile. A failure is a value: a candidate cannot end a run. Every failure counts
-/// as not compiled: `timeout` and the like are verdicts about running. Only an externally killed
-/// worker is not the candidate's fault.
+/// Outcome of a compile. A failure is a value: a candidate cannot end a run. Every failure counts as not
+/// compiled: `timeout` and similar verdicts are about running. Only an externally killed worker is not the
+/// candidate's fault.
 pub type CompileOutcome = Result<Arc<Image>, Judgement>;
 
 impl Image {
-    /// Returns the name of a launch's kernel in the code.
+    /// Returns the mangled name of a launch's kernel.
     #[must_use]
     pub fn symbol(&self, entry: &str) -> String {
         let known = self.symbols.get(entry);
@@ -52,8 +52,8 @@ impl Image {
     }
 }
 
-/// Adds `.extern` to shared arrays that the source declares as extern with an extent: the compiler
-/// makes them static, and a launch with dynamic shared memory would exceed them.
+/// Adds `.extern` to shared arrays that the source declares as extern with an extent: the compiler makes
+/// them static, so a launch with dynamic shared memory would exceed them.
 fn with_external_arrays(ptx: &str, log: &str) -> String {
     const TREATED: &str = " is treated as a static definition";
     let names: Vec<&str> = log
@@ -105,7 +105,7 @@ fn executed_lines(ptx: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the judgement of a refused source; `log` has the template's own path and lines.
+/// Returns the judgement of a rejected source; `log` has the template's own path and lines.
 fn refused(log: &str) -> Judgement {
     Judgement::new(Verdict::CompileFailed, log.trim_end())
 }
@@ -127,16 +127,16 @@ pub(super) struct RawResult {
     pub(super) cubin: Vec<u8>,
 }
 
-/// The part of it without bulk data.
+/// Metadata of the result, without bulk data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawHead {
     pub(super) status: RawStatus,
-    /// The log; of long messages the beginning and the end.
+    /// The log; long messages are cut in the middle.
     pub(super) log: String,
     /// Host time, microseconds.
     pub(super) compile_us: u64,
-    /// Name expressions with the corresponding kernel names in the code.
+    /// Name expressions with the mangled names of their kernels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) lowered: Vec<(String, String)>,
 }
@@ -147,7 +147,7 @@ pub(super) enum RawStatus {
     Compiled,
     Refused,
     OutOfMemory,
-    /// NVRTC itself is broken; the log holds the reason.
+    /// NVRTC itself is broken; the log contains the reason.
     Broken,
 }
 
@@ -195,7 +195,7 @@ impl RawResult {
             }
             RawStatus::Compiled => {}
         }
-        // A virtual target, such as `compute_90`, ends with PTX.
+        // A virtual target, such as `compute_90`, produces only PTX.
         if self.cubin.is_empty() {
             return Ok(Err(refused(&format!(
                 "{} yields no machine code: name a real target, such as sm_90",
@@ -251,7 +251,7 @@ impl RawResult {
     }
 }
 
-/// Facts of compiled code other than its text.
+/// Facts of compiled code besides its text.
 pub(super) struct CodeFacts {
     /// Its identity: the machine code's hash, or that of the PTX without machine code.
     pub(super) hash: ContentHash,
@@ -261,8 +261,8 @@ pub(super) struct CodeFacts {
     pub(super) kernels: BTreeMap<String, KernelResources>,
 }
 
-/// Merges the log's figures with register counts from the machine code, which are used if the log
-/// has none (a compiler that answers from its own cache prints no report) or differs.
+/// Merges the log's figures with register counts from the machine code. The latter are used if they differ,
+/// or if the log has none (a compiler that answers from its own cache prints no report).
 fn reconcile(
     mut kernels: BTreeMap<String, KernelResources>,
     registers: &BTreeMap<String, u32>,
@@ -283,7 +283,7 @@ fn reconcile(
     kernels
 }
 
-/// Returns the names in the code of the launched kernels; an error text if one is missing.
+/// Returns the mangled names of the launched kernels; an error text if one is missing.
 fn symbols(
     source: &Source,
     lowered: &[(String, String)],
@@ -381,9 +381,9 @@ fn add_figures(
     Ok(())
 }
 
-/// Restores the files' own paths in `.file` directives, which NVRTC makes absolute from the folder
-/// of the compile. So hazards and diagnostics name the same paths, and the PTX does not depend on
-/// that folder.
+/// Restores the files' own paths in `.file` directives, which NVRTC makes absolute from the working folder
+/// of the compile. Hazards and diagnostics then name the same paths, and the PTX does not depend on that
+/// folder.
 pub(super) fn restore_paths(ptx: &str, names: &[String], folder: &Path) -> String {
     let pairs: Vec<(String, String)> = names
         .iter()

@@ -1,5 +1,5 @@
-//! From a bound configuration to machine code: render the source, compile it with NVRTC in worker
-//! processes, read registers, spills and shared memory, cache the result on disk.
+//! Compilation of a bound configuration to machine code: render the source, compile it with NVRTC in worker
+//! processes, parse registers, spills and shared memory, cache the result on disk.
 //!
 //! ```text
 //! Template + macros ─ render ─► Source ─ cache? ─► pool of workers ─ NVRTC ─► Image

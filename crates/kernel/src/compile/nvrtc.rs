@@ -88,7 +88,7 @@ pub struct Nvrtc {
     pub include: Option<PathBuf>,
     /// The folder of the core libraries' headers (`cuda/`, `cub/`), if separate.
     pub libraries: Option<PathBuf>,
-    /// The rule of the search that found it.
+    /// The search rule that found it.
     pub origin: String,
     version: (u32, u32),
     create: Create,
@@ -227,10 +227,10 @@ impl Nvrtc {
             .collect()
     }
 
-    /// Refuses a target that this NVRTC does not know, before every candidate fails.
+    /// Rejects a target that this NVRTC does not support, before every candidate fails.
     ///
     /// # Errors
-    /// The message names the known ones.
+    /// The message names the supported ones.
     pub fn require(&self, target: ComputeTarget) -> Result<(), String> {
         let known = self.architectures();
         let portable = ComputeTarget::of_device(target.cc).to_string();
@@ -299,14 +299,14 @@ impl Nvrtc {
                 result.head.lowered = program.lowered(&expressions)?;
                 Ok(result)
             }
-            // Options come from the search space, so a wrong one is a fault of the source.
+            // Options are from the search space, so an invalid one is a fault of the source.
             COMPILATION | INVALID_OPTION => Ok(RawResult::new(RawStatus::Refused, log)),
             OUT_OF_MEMORY => Ok(RawResult::new(RawStatus::OutOfMemory, String::new())),
             BUILTINS => Err(NvrtcError::Builtins {
                 library: self.library.display().to_string(),
                 log,
             }),
-            // An internal error of the compiler concerns this source: another one may pass.
+            // An internal error of the compiler concerns only this source.
             other => {
                 let log = format!("{}NVRTC: {}\n", log, self.name_of(other));
                 Ok(RawResult::new(RawStatus::Refused, log))
@@ -371,7 +371,7 @@ impl<'a> Program<'a> {
         Ok(Self { nvrtc, handle })
     }
 
-    /// Returns the name in the code of each name expression.
+    /// Returns the mangled name of each name expression.
     fn lowered(&self, expressions: &[CString]) -> Result<Vec<(String, String)>, NvrtcError> {
         let mut found = Vec::with_capacity(expressions.len());
         for expression in expressions {
@@ -399,7 +399,7 @@ impl<'a> Program<'a> {
         self.nvrtc.check(call, code)?;
         let mut bytes = vec![0_u8; length];
         if length > 0 {
-            // SAFETY: the buffer has the size that NVRTC asked for.
+            // SAFETY: the buffer has the size that NVRTC returned.
             let code = unsafe { fetch(self.handle, bytes.as_mut_ptr().cast()) };
             self.nvrtc.check(call, code)?;
         }

@@ -1,13 +1,13 @@
-//! Options of NVRTC. Composed here instead of by a wrapper, so that every option is known, hashed
-//! and shown.
+//! Options of NVRTC, composed here instead of by a wrapper, so that every option is known, hashed and
+//! shown.
 
 /// Spellings of the option that names the language standard.
 const STANDARD: [&str; 2] = ["--std", "-std"];
 /// Spellings of the option that names the target.
 const TARGET: [&str; 2] = ["--gpu-architecture", "-arch"];
 
-/// Options, without dashes, that concern only the compile to which they are given. Found by a compile
-/// before and after one with the option in one process (NVRTC 12.8).
+/// Options, without dashes, that affect only their own compile. Determined by compiles before and after one
+/// with the option in the same process (NVRTC 12.8).
 const OF_ONE_COMPILE: [&str; 28] = [
     "gpu-architecture",
     "arch",
@@ -84,14 +84,14 @@ pub(super) fn front_end(options: &[String], target: &str) -> Vec<String> {
     kept
 }
 
-/// Returns the options that may change later compiles of the same process. NVRTC keeps, for one,
-/// `--device-debug`, `--restrict` and `--Ofast-compile=max` in force: the same source then gives other
-/// code. An option that nobody has tried counts as one that is kept.
+/// Returns the options that may change later compiles of the same process. NVRTC keeps `--device-debug`,
+/// `--restrict` and `--Ofast-compile=max`, for example: the same source then compiles to different code. An
+/// untested option counts as kept.
 pub(super) fn lasting(options: &[String]) -> Vec<String> {
     let mut lasting = Vec::new();
     let (mut lasts, mut before) = (false, "");
     for option in options {
-        // A word without a dash is the value of the option before it, and so is one for the assembler.
+        // A word without a dash is the value of the preceding option, and so is an option of the assembler.
         let is_value = ["-Xptxas", "--ptxas-options"].contains(&before);
         before = if is_value { "" } else { option };
         if let Some(name) = option.strip_prefix('-').filter(|_| !is_value) {

@@ -1,5 +1,5 @@
-//! Pool of compile workers, started on demand, replaced when they hang, crash, grow or have
-//! served for long.
+//! Pool of compile workers, started on demand, replaced when they hang, crash, grow or reach their maximum
+//! number of compiles.
 
 use super::error::CompileError;
 use super::image::{RawResult, over_memory};
@@ -37,11 +37,11 @@ pub(super) struct PoolSettings {
     pub(super) deadline: Duration,
     /// Maximum resident memory of one worker.
     pub(super) memory_bytes: u64,
-    /// Place of precompiled headers; `None` for none.
+    /// Location of precompiled headers; `None` for none.
     pub(super) precompiled: Option<PrecompiledPlace>,
 }
 
-/// Place of the precompiled headers of all workers.
+/// Location of the precompiled headers of all workers.
 #[derive(Debug, Clone)]
 pub(super) struct PrecompiledPlace {
     /// Folder of all caches.
@@ -51,8 +51,8 @@ pub(super) struct PrecompiledPlace {
 }
 
 impl PrecompiledPlace {
-    /// Creates the folder of one worker, which ends with the pool, and removes those of programs that
-    /// ended without doing so. Others could place files where they can write, so nobody else can.
+    /// Creates the folder of one worker, which is deleted with the pool, and removes folders of programs
+    /// that ended without doing so. Only this user can write it: others could plant files.
     fn folder(&self) -> io::Result<TempDir> {
         let all = create_folder(&self.cache, &["preludes"])?;
         for entry in std::fs::read_dir(&all)?.flatten() {
@@ -71,7 +71,7 @@ impl PrecompiledPlace {
     }
 }
 
-/// Outcome of a request; the inner error if the worker did not answer. The outer one is the
+/// Outcome of a request. The inner error means that the worker did not answer; the outer one is the
 /// machine's fault, not the source's.
 pub(super) type PoolReply = Result<Result<RawResult, Judgement>, CompileError>;
 
@@ -89,9 +89,9 @@ struct Places {
 }
 
 impl Places {
-    /// Takes an idle worker whose earlier options do not change the code of a request with these: the last
-    /// one that had the same. Where there is none and no place is free, a plain one, or another one ends,
-    /// which is returned as well.
+    /// Takes the last idle worker with the same lasting options: its state does not change the code of a
+    /// request with these. If there is none and no slot is free, takes a plain worker, or returns another
+    /// worker to end as the second value.
     fn take(&mut self, lasting: &[String]) -> (Option<Worker>, Option<Worker>) {
         let with = |wanted: &[String]| self.idle.iter().rposition(|it| it.lasting == wanted);
         let is_full = self.idle.len() > self.free;
@@ -137,7 +137,7 @@ impl Pool {
             .freed
             .wait_while(lock(&self.places), |places| places.free == 0)
             .unwrap_or_else(PoisonError::into_inner);
-        // Taken before the worker is started, so that no more than the limit ever run.
+        // Decremented before the worker starts, so that the limit is never exceeded.
         places.free -= 1;
         let (mut slot, ended) = places.take(&lasting);
         drop(places);
@@ -150,13 +150,13 @@ impl Pool {
         reply
     }
 
-    /// Serves a request with this worker, or a new one. A worker that did not answer is killed; if
-    /// that was not the request's fault, it is retried on another.
+    /// Serves a request with this worker, or a new one. A worker that did not answer is killed; if the
+    /// request did not cause that, it is retried on another worker.
     fn serve(&self, slot: &mut Option<Worker>, request: &[u8], lasting: &[String]) -> PoolReply {
         let mut lost = String::new();
         for attempt in 0..ATTEMPTS {
             pause(attempt);
-            // An idle worker may have been killed since, which is no fault of this request.
+            // An idle worker may have been killed since, which is not the fault of this request.
             let waiting = slot.take().filter(|worker| !worker.process.is_gone());
             let mut worker = match waiting.map_or_else(|| Worker::start(&self.settings), Ok) {
                 Ok(worker) => worker,
@@ -191,8 +191,8 @@ impl Pool {
     }
 }
 
-/// Returns the variable with which NVRTC creates its temporary files beside precompiled headers: a
-/// confined thread can write there alone.
+/// Returns the variable that makes NVRTC create its temporary files next to precompiled headers: a confined
+/// thread can write only there.
 fn temporary_files(precompiled: &PrecompiledSettings) -> (String, String) {
     ("TMPDIR".to_owned(), precompiled.folder.clone())
 }
@@ -200,9 +200,9 @@ fn temporary_files(precompiled: &PrecompiledSettings) -> (String, String) {
 struct Worker {
     process: Process,
     served: u32,
-    /// Options of earlier compiles that NVRTC keeps in force.
+    /// Options of earlier compiles that are still in effect in NVRTC.
     lasting: Vec<String>,
-    /// Folder of its files. A process that was killed leaves some, so this is dropped after it.
+    /// Folder of its files. Dropped after the process, since a killed process leaves some behind.
     _folder: Option<TempDir>,
 }
 

@@ -1,8 +1,8 @@
 //! Precompiled library headers of one worker.
 //!
-//! Reading `<cooperative_groups.h>` or `<cuda/barrier>` takes NVRTC a second, ten times what most
-//! kernels take. NVRTC 12.8 and later can keep what it read in a file, which only the same process
-//! can use: it holds addresses of that process.
+//! Parsing `<cooperative_groups.h>` or `<cuda/barrier>` takes NVRTC a second, ten times as long as most
+//! kernels. NVRTC 12.8 and later can store the parsed headers in a file. Only the same process can use it,
+//! because it contains addresses of that process.
 
 use super::image::RawStatus;
 use super::nvrtc::Nvrtc;
@@ -22,17 +22,17 @@ const ENTRIES_MAX: usize = 4;
 /// End of the text that is precompiled.
 const END: &str = "#pragma nv_hdrstop\n";
 
-/// Place and size of what a worker may keep.
+/// Location and size limit of the files of a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PrecompiledSettings {
-    /// Folder of this user and worker, in which files are created, and removed at once. NVRTC must
-    /// create its temporary files there, too (`TMPDIR`).
+    /// Folder of this user and worker, in which files are created and immediately removed. NVRTC must
+    /// create its temporary files there too (`TMPDIR`).
     pub(super) folder: String,
     /// Maximum size of one worker's files, bytes.
     pub(super) bytes_max: u64,
 }
 
-/// What a worker has precompiled, the most recently used first.
+/// Precompiled preludes of a worker, the most recently used first.
 #[derive(Debug)]
 pub(super) struct Precompiled {
     settings: PrecompiledSettings,
@@ -43,7 +43,7 @@ pub(super) struct Precompiled {
 #[derive(Debug)]
 struct Entry {
     key: ContentHash,
-    /// The file, without a name; `None` if the prelude cannot be precompiled.
+    /// The unlinked file; `None` if the prelude cannot be precompiled.
     file: Option<File>,
     bytes: u64,
 }
@@ -64,8 +64,8 @@ impl Precompiled {
         }
     }
 
-    /// Returns the request's text and options with its prelude precompiled, which this creates if
-    /// it is not there. `None` without a prelude, or if NVRTC cannot precompile it.
+    /// Returns the request's text and options with its prelude precompiled, creating the file if it does
+    /// not exist. `None` without a prelude, or if NVRTC cannot precompile it.
     pub(super) fn begun(
         &mut self,
         nvrtc: &Nvrtc,
@@ -94,7 +94,7 @@ impl Precompiled {
         begun
     }
 
-    /// Gives up the prelude that was used last: NVRTC did not take it.
+    /// Drops the most recently used prelude because NVRTC rejected it.
     pub(super) fn give_up(&mut self) {
         if let Some(entry) = self.entries.front_mut() {
             entry.file = None;
@@ -102,8 +102,8 @@ impl Precompiled {
         }
     }
 
-    /// Returns the folders of a compile with those of precompiled headers, where NVRTC creates a
-    /// temporary file to read one, too.
+    /// Returns the folders of a compile plus the folder of precompiled headers, in which NVRTC also creates
+    /// a temporary file to read one.
     pub(super) fn with_own(&self, folders: &Folders) -> Folders {
         Folders {
             written: Some(self.folder()),
@@ -127,7 +127,7 @@ impl Precompiled {
         let name = format!("prelude-{}-{}", std::process::id(), self.created);
         let path = self.folder().join(name);
         let file = self.write(&path, nvrtc, request, headers, folders);
-        // Without a name, the file ends with the process, however that ends.
+        // Without a name, the file is freed when the process ends for any reason.
         let _ = std::fs::remove_file(&path);
         let bytes = file
             .as_ref()
@@ -162,7 +162,7 @@ impl Precompiled {
         }
     }
 
-    /// Drops what was not used for longest, within the limits.
+    /// Drops the least recently used files, to stay within the limits.
     fn evict(&mut self) {
         let mut left = self.settings.bytes_max;
         let mut kept = 0;

@@ -1,8 +1,8 @@
-//! Library headers that a template includes first: the beginning that all its candidates share.
+//! Library headers that a template includes first: the common beginning of all its candidates.
 //!
-//! The parameter block stands before the template's text, so that no two candidates begin alike.
-//! Where no file of these libraries mentions a parameter, they mean the same before the block, and
-//! NVRTC can read them once for many candidates ([`super::precompiled`]).
+//! The parameter block precedes the template's text, so that candidates have no common prefix. If no file
+//! of these libraries mentions a parameter, they have the same meaning before the block, and NVRTC can
+//! parse them once for many candidates ([`super::precompiled`]).
 
 use super::host_headers;
 use super::render::Source;
@@ -16,13 +16,13 @@ use std::sync::{Arc, Mutex};
 use tuner_core::panics::lock;
 use tuner_core::units::ContentHash;
 
-/// Compiles among which the same prelude must have been seen, so that one that never returns, such
-/// as that of options which differ in each candidate, is not precompiled in vain.
+/// Number of recent compiles among which the same prelude must occur. A prelude that never recurs, for
+/// example with options that differ in each candidate, is not precompiled.
 const RECENT: usize = 4;
-/// Maximum preludes of which the words are kept.
+/// Maximum number of preludes whose words are cached.
 const KNOWN: usize = 64;
 
-/// Words of a library's files; `None` if the files are not the library's alone.
+/// Words of a library's files; `None` if some of the files are not the library's.
 type Words = Option<Arc<BTreeSet<String>>>;
 
 /// Preludes of recent compiles. Shared between threads by reference.
@@ -33,9 +33,9 @@ pub(super) struct Preludes {
 }
 
 impl Preludes {
-    /// Returns the `#include` lines with which all candidates of a source begin, if a recent
-    /// compile began with them under the same options; empty otherwise. `own` are the folders of
-    /// CUDA's headers, the last ones of the request.
+    /// Returns the common `#include` lines at the beginning of all candidates of a source, if a recent
+    /// compile had them under the same options; empty otherwise. `own` are the folders of CUDA's headers,
+    /// the last ones of the request.
     pub(super) fn of(&self, source: &Source, request: &Request, own: &[PathBuf]) -> String {
         let (names, before_block) = leading(source);
         let resolver = Resolver {
@@ -68,7 +68,7 @@ impl Preludes {
         }
     }
 
-    /// Reports whether a recent compile had this prelude, and notes this one.
+    /// Reports whether a recent compile had this prelude, and records this one.
     fn returns(&self, text: &str, request: &Request) -> bool {
         let key = request.prelude_key(text);
         let mut recent = lock(&self.recent);
@@ -102,8 +102,8 @@ impl Preludes {
     }
 }
 
-/// Returns the names that a source includes before anything else, and whether the parameter block
-/// comes after them.
+/// Returns the names that a source includes before anything else, and whether the parameter block follows
+/// them.
 fn leading(source: &Source) -> (Vec<String>, bool) {
     let first = first_includes(&source.text);
     if !first.is_empty() {
@@ -128,7 +128,7 @@ fn first_includes(text: &str) -> Vec<String> {
     names
 }
 
-/// File that an `#include` of a library leads to.
+/// File that an `#include` of a library resolves to.
 enum LibraryFile {
     /// Header from memory.
     Memory(Header),
@@ -136,7 +136,7 @@ enum LibraryFile {
     Disk(PathBuf),
 }
 
-/// Search for included files as NVRTC does it.
+/// Search for included files by NVRTC's rules.
 struct Resolver<'a> {
     /// All folders, in order.
     folders: &'a [PathBuf],
@@ -168,9 +168,9 @@ impl Resolver<'_> {
         (is_plain && self.own.contains(folder)).then(|| LibraryFile::Disk(folder.join(name)))
     }
 
-    /// Returns the words of all files that a text includes, transitively and whatever the
-    /// conditions; `None` if one of them is not the library's or cannot be told, or if all of them
-    /// are in memory and thus short.
+    /// Returns the words of all files that a text includes, transitively and under any condition; `None` if
+    /// one of them is not the library's or cannot be determined, or if all of them are in memory and thus
+    /// short.
     fn words(&self, text: &str) -> Option<BTreeSet<String>> {
         let mut words = BTreeSet::new();
         let mut seen = BTreeSet::new();
@@ -188,14 +188,14 @@ impl Resolver<'_> {
                     Some(LibraryFile::Memory(header)) if seen.insert(PathBuf::from(&name)) => {
                         texts.push((header.text, None));
                     }
-                    // One file may have many names: `a/../b.h` in the headers of a folder.
+                    // A file may have many names: `a/../b.h` in the headers of a folder.
                     Some(LibraryFile::Disk(path)) if seen.insert(path.canonicalize().ok()?) => {
                         is_worth_it = true;
                         let text = std::fs::read_to_string(&path).ok()?;
                         texts.push((text, path.parent().map(Path::to_owned)));
                     }
                     Some(_) => {}
-                    // Not there at all: an include for other compilers.
+                    // Not found: an include for other compilers.
                     None if !self.is_there(&name) => {}
                     None => return None,
                 }
@@ -204,14 +204,14 @@ impl Resolver<'_> {
         is_worth_it.then_some(words)
     }
 
-    /// Reports whether a name leads to any file.
+    /// Reports whether a name resolves to any file.
     fn is_there(&self, name: &str) -> bool {
         self.headers.iter().any(|header| header.spelled == name)
             || self.folders.iter().any(|folder| folder.join(name).exists())
     }
 }
 
-/// Returns the names that a text includes; `None` if a directive names none that can be told, such as
+/// Returns the names that a text includes; `None` if a directive has an undeterminable name, such as
 /// `#include_next` or a macro that the text does not define.
 fn included(code: &str) -> Option<Vec<(String, bool)>> {
     let mut names = included_names(code);

@@ -1,8 +1,8 @@
 //! Probes: compiles that query the compiler's front end about a source, without code.
 //!
-//! A query is text after the candidate's own, which instantiates kernels whose mangled names carry
-//! the answer. It is compiled to PTX without optimisation, and only the names and positions of the
-//! kernels are kept. Candidates themselves are compiled as usual.
+//! A query is text after the candidate's own, which instantiates kernels whose mangled names contain the
+//! answer. It is compiled to PTX without optimisation, and only the names and positions of the kernels are
+//! kept. Candidates themselves are compiled as usual.
 
 use super::compiler::Compiler;
 use super::error::CompileError;

@@ -1,11 +1,10 @@
 //! Compiles without machine code, for devices that execute PTX: the assembler takes up to half of a
 //! compile.
 //!
-//! Normally only the assembler shows whether the kernels can be launched: the registers of a
-//! thread, and whether static shared memory fits. PTX shows both if a kernel bounds its threads
-//! (`__launch_bounds__`, `.maxntid`): the assembler then assigns each thread at most the registers
-//! that a block of that size can have (PTX ISA, "Performance-Tuning Directives"). Other kernels
-//! need the full compile.
+//! Normally only the assembler shows whether the kernels can be launched: the registers of a thread, and
+//! whether static shared memory fits. PTX shows both if a kernel bounds its threads (`__launch_bounds__`,
+//! `.maxntid`): the assembler then assigns each thread at most the registers available to a block of that
+//! size (PTX ISA, "Performance-Tuning Directives"). Other kernels need the full compile.
 
 use super::compiler::Compiler;
 use super::error::CompileError;
@@ -36,12 +35,12 @@ impl Compiler {
         source: &Source,
         launches: &[PlanLaunch],
     ) -> Result<Option<CompileOutcome>, CompileError> {
-        // All blocks must be resident at once, and registers decide how many are.
+        // All blocks must be resident at once, and their number depends on registers.
         if launches.iter().any(|launch| launch.cooperative) {
             return Ok(None);
         }
         if let Some(remembered) = self.remembered(source) {
-            // After a refusal only the full compile knows whether another target helps.
+            // After a rejection only the full compile shows whether another target helps.
             let compiled = remembered.head.status == RawStatus::Compiled;
             let known = compiled.then(|| self.interpreted(remembered, source));
             return known.transpose();
@@ -92,13 +91,13 @@ impl Image {
     }
 }
 
-/// Instructions and qualifiers that no portable target has. The front end does not know the
-/// instructions of inline assembly: only the assembler refuses them.
+/// Instructions and qualifiers that no portable target supports. The front end does not check instructions
+/// of inline assembly: only the assembler rejects them.
 const ARCHITECTURE_SPECIFIC: [&str; 4] = ["wgmma.", "tcgen05.", ".kind::", ".block_scale"];
 
-/// Reports whether PTX for a portable target may be refused by the assembler, or compiled for an
-/// architecture-specific one; and whether the number of registers, which only the assembler knows,
-/// decides what the kernel does.
+/// Reports whether PTX for a portable target may be rejected by the assembler or compiled for an
+/// architecture-specific target; and whether the kernel's behaviour depends on the number of registers,
+/// which only the assembler determines.
 fn needs_assembler(ptx: &str, target: &str) -> bool {
     if ptx.contains("setmaxnreg.") {
         return true;

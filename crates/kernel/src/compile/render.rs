@@ -13,7 +13,7 @@ use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 use tuner_space::Bound;
 
-/// One compilation unit: the complete input of NVRTC, which alone decides the outcome.
+/// One compilation unit: the complete input of NVRTC, which alone determines the outcome.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The parameter block, a `#line` directive, and the template's text.
@@ -48,7 +48,7 @@ impl Source {
             nvrtc_version.as_bytes(),
             self.arch.as_bytes(),
         ];
-        // The launches alone decide the template instances.
+        // The launches alone determine the template instances.
         parts.extend(self.expressions().map(str::as_bytes));
         ContentHash::from_parts(parts)
     }
@@ -80,8 +80,8 @@ impl Source {
         })
     }
 
-    /// Returns the names of the macros in the parameter block. A line of a value that reads like a
-    /// definition counts.
+    /// Returns the names of the macros in the parameter block. A line of a value that looks like a
+    /// definition is included.
     pub(super) fn macros(&self) -> impl Iterator<Item = &str> {
         let definitions = self
             .defines

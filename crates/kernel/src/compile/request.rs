@@ -20,13 +20,13 @@ pub(super) struct Request {
     /// Targets of links among CUDA's own headers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) linked_folders: Vec<PathBuf>,
-    /// Lines that include libraries, with which the text may begin: precompiled, they save time.
+    /// Include lines of libraries at the start of the text; precompiled, they save time.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) prelude: String,
 }
 
 impl Request {
-    /// Returns the hash of everything that decides how a prelude is read.
+    /// Returns the hash of everything that determines how a prelude is parsed.
     pub(super) fn prelude_key(&self, prelude: &str) -> ContentHash {
         let mut parts = vec![prelude.as_bytes()];
         parts.extend(self.options.iter().map(String::as_bytes));

@@ -22,9 +22,8 @@ pub struct KernelResources {
 
 /// Parses the report. Device functions that were not inlined have properties too; only kernels
 /// (`Compiling entry function`) are returned.
-///
-/// Lines are recognised by their words, not their prefix, which differs between versions (`ptxas
-/// info    :` on one line, `ptxas         .` on the next).
+/// Lines are recognised by their words, not by their prefix, which differs between versions (`ptxas info
+/// :` on one line, `ptxas         .` on the next).
 #[must_use]
 pub fn parse_log(log: &str) -> BTreeMap<String, KernelResources> {
     let mut kernels: BTreeMap<String, KernelResources> = BTreeMap::new();
@@ -38,7 +37,7 @@ pub fn parse_log(log: &str) -> BTreeMap<String, KernelResources> {
         } else if let Some((_, name)) = line.split_once("Function properties for ") {
             function = Some(name.trim().to_owned());
         } else if line.contains("bytes stack frame") {
-            // These belong to the function named last, which may not be a kernel.
+            // These figures are of the last named function, which may not be a kernel.
             if let Some(kernel) = function.as_ref().and_then(|name| kernels.get_mut(name)) {
                 kernel.stack = kernel.stack.max(number_before(line, "bytes stack frame"));
                 kernel.spill_store = number_before(line, "bytes spill stores");
@@ -59,8 +58,7 @@ pub fn parse_log(log: &str) -> BTreeMap<String, KernelResources> {
     kernels
 }
 
-/// Bytes kept of longer messages, from their beginning and from their end: a source can cause
-/// megabytes of messages.
+/// Bytes kept at the beginning and at the end of longer messages: a source can cause megabytes of messages.
 const HEAD_BYTES: usize = 12 << 10;
 const TAIL_BYTES: usize = 4 << 10;
 /// Bytes kept of the assembler's report.
@@ -103,8 +101,8 @@ pub(crate) fn messages_of(log: &str) -> String {
         .collect()
 }
 
-/// Orders the messages of a refused source: errors before warnings and remarks, since a table shows
-/// the first line.
+/// Orders the messages of a rejected source: errors before warnings and remarks, since a table shows the
+/// first line.
 #[must_use]
 pub(super) fn errors_first(messages: &str) -> String {
     let is_error = |message: &&str| {
@@ -117,7 +115,7 @@ pub(super) fn errors_first(messages: &str) -> String {
     all.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Replaces PTX lines in errors of the assembler by source lines, as far as the PTX contains them.
+/// Replaces PTX lines in errors of the assembler by source lines where the PTX contains them.
 #[must_use]
 pub(super) fn with_source_lines(log: &str, ptx: &str) -> String {
     let located = |line: &str| {
@@ -138,7 +136,7 @@ pub(super) const ASSEMBLER: &str = "ptxas application ptx input, line ";
 /// Returns the source line of line `number` of a PTX text, from 1.
 fn source_line(ptx: &str, number: usize) -> Option<(&str, u32)> {
     let before: Vec<&str> = ptx.lines().take(number).collect();
-    // `.loc` holds for the instructions after it (PTX ISA, "Debugging Directives: .loc").
+    // `.loc` applies to the instructions after it (PTX ISA, "Debugging Directives: .loc").
     let place = before.iter().rev().find_map(|line| {
         let mut words = line.trim().strip_prefix(".loc")?.split_whitespace();
         Some((words.next()?, words.next()?.parse().ok()?))
@@ -152,7 +150,7 @@ fn source_line(ptx: &str, number: usize) -> Option<(&str, u32)> {
     Some((path, line))
 }
 
-/// An instruction that the assembler refused for its target.
+/// An instruction that the assembler rejected for its target.
 pub(super) struct Unsupported<'l> {
     /// `file:line`, if the message has it.
     pub(super) place: Option<&'l str>,
@@ -162,7 +160,7 @@ pub(super) struct Unsupported<'l> {
     pub(super) target: &'l str,
 }
 
-/// Returns the first instruction of a log that its target lacks.
+/// Returns the first instruction of a log that its target does not support.
 #[must_use]
 pub(super) fn unsupported(log: &str) -> Option<Unsupported<'_>> {
     log.lines().find_map(|line| {

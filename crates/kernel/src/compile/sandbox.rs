@@ -1,9 +1,9 @@
 //! Sandbox that limits the compiler to the folders of headers.
 //!
-//! A template may be untrusted. Whatever the spelling of a file name (macros, pasted tokens,
-//! `#embed`, options that name files), a file that NVRTC cannot open enters neither the diagnostics
-//! nor the code, and nothing can be written. Linux can confine a thread to folders since 5.13
-//! (Landlock); on older kernels only the names in directives are checked.
+//! A template may be untrusted. Independent of the spelling of a file name (macros, pasted tokens,
+//! `#embed`, options that name files), a file that NVRTC cannot open appears neither in the diagnostics nor
+//! in the code, and nothing can be written. Linux can confine a thread to folders since 5.13 (Landlock); on
+//! older kernels only the names in directives are checked.
 
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _,
@@ -19,13 +19,13 @@ const STACK_BYTES: usize = 32 << 20;
 const MAX_HEADERS: usize = 50_000;
 /// Spellings of the option that names a folder of headers.
 const FOLDER_OPTIONS: [&str; 2] = ["-I", "--include-path"];
-/// Beginnings of the options with which NVRTC writes a file: traces, tables of times and precompiled headers.
+/// Prefixes of the options that make NVRTC write a file: traces, tables of times and precompiled headers.
 const WRITING_OPTIONS: [&str; 4] = ["fdevice-time-trace", "time", "create-pch", "pch"];
 
-/// Folders that a confined thread can use.
+/// Folders that a confined thread can access.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Folders {
-    /// Folders of which it can read the files.
+    /// Folders with readable files.
     pub(super) read: Vec<PathBuf>,
     /// Folder in which it can also create files.
     pub(super) written: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub(super) fn run_confined<T: Send>(
         let thread = std::thread::Builder::new()
             .name("compile".to_owned())
             .stack_size(STACK_BYTES);
-        // Landlock confines a thread for the rest of its life, so the work gets its own.
+        // Landlock confines a thread until it ends, so the work runs in a separate thread.
         let started = thread.spawn_scoped(scope, || {
             confine_thread(folders).map_err(io::Error::other)?;
             Ok(work())
@@ -60,7 +60,7 @@ fn confine_thread(folders: &Folders) -> Result<(), RulesetError> {
     let written = path_beneath_rules(&folders.written, AccessFs::from_all(ABI::V3));
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        // All accesses are handled: one without a rule, such as writing, is refused.
+        // All accesses are handled: an access without a rule, such as writing, is denied.
         .handle_access(AccessFs::from_all(ABI::V3))?
         .create()?
         .add_rules(readable)?
@@ -90,9 +90,8 @@ pub(super) fn header_folders(options: &[String]) -> Vec<PathBuf> {
     folders
 }
 
-/// Returns the targets of links in a folder of CUDA's own headers. Some distributions assemble a
-/// toolkit from links, which a confined thread could not follow. Not applied to a project's
-/// folders.
+/// Returns the targets of links in a folder of CUDA's own headers. Some distributions assemble a toolkit
+/// from links, which a confined thread could not follow. Not applied to a project's folders.
 pub(super) fn linked_folders(folder: &Path) -> BTreeSet<PathBuf> {
     let mut linked = BTreeSet::new();
     let mut folders = vec![folder.to_owned()];
@@ -117,7 +116,7 @@ pub(super) fn linked_folders(folder: &Path) -> BTreeSet<PathBuf> {
                 _ => {}
             }
         }
-        // A toolkit consists of links or does not: without one at the top there is none below.
+        // A toolkit consists of links or does not: without one at the top there are none below.
         if !linked.is_empty() {
             folders.append(&mut subfolders);
         }
@@ -125,8 +124,8 @@ pub(super) fn linked_folders(folder: &Path) -> BTreeSet<PathBuf> {
     linked
 }
 
-/// Returns the option with which NVRTC writes a file, if given: confined, NVRTC aborts on a trace, and
-/// without Landlock nothing else refuses one.
+/// Returns the option that makes NVRTC write a file, if given: confined, NVRTC aborts on a trace, and
+/// without Landlock such an option would not be denied.
 pub(super) fn writes_file(options: &[String]) -> Option<&str> {
     let writes = |option: &&str| {
         let name = option.trim_start_matches('-');

@@ -1,4 +1,4 @@
-//! Kernel template as read from disk: its text, the files it includes, and their hash.
+//! Kernel template as read from disk: its text, the included files, and their hash.
 
 use cuda_source::{blanked, is_word};
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub struct Template {
     pub text: Arc<str>,
     /// The files it includes by `#include "…"`, transitively.
     pub headers: Arc<[Header]>,
-    /// Further folders for `#include`, absolute, from the search space's `compile.include`.
+    /// Additional folders for `#include`, absolute, from the search space's `compile.include`.
     pub include_dirs: Arc<[PathBuf]>,
     /// Hash of the text and of the headers, names and contents.
     pub hash: ContentHash,
@@ -79,7 +79,7 @@ impl Template {
         found
     }
 
-    /// Returns the template without folders of headers: what it includes from them is in `headers`.
+    /// Returns the template without folders of headers: the files included from them are in `headers`.
     #[must_use]
     pub fn without_folders(&self) -> Self {
         Self {
@@ -88,8 +88,8 @@ impl Template {
         }
     }
 
-    /// Returns the macros of `#include MACRO` that none of the files defines: only a compile in the
-    /// folders of headers finds what they name.
+    /// Returns the macros of `#include MACRO` that none of the files defines: their files are only found by
+    /// a compile with the folders of headers.
     #[must_use]
     pub fn undefined_includes(&self) -> Vec<String> {
         let headers = self.headers.iter().map(|header| header.text.as_str());

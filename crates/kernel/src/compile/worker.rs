@@ -24,7 +24,7 @@ use tuner_process::{Parent, from_json, to_json};
 pub const WORKER_COMMAND: &str = "compile-worker";
 /// Name of the `#define` block before the template in diagnostics.
 const PARAMETER_BLOCK: &str = "parameters";
-/// Words of each of NVRTC's warnings about a precompiled header.
+/// Phrase in all of NVRTC's warnings about a precompiled header.
 const UNSUITABLE: &str = "precompiled header";
 
 /// Outcome of NVRTC in a confined thread.
@@ -37,7 +37,7 @@ pub(super) struct WorkerConfig {
     pub(super) library: PathBuf,
     /// Limit of the address space, bytes.
     pub(super) address_space_bytes: u64,
-    /// Place of precompiled headers; `None` for none.
+    /// Location of precompiled headers; `None` for none.
     pub(super) precompiled: Option<PrecompiledSettings>,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn compile(
         let log = format!("error: the option `{option}` writes a file; take it out of `compile`");
         return RawResult::new(RawStatus::Refused, log);
     }
-    // `compile: { include: … }` is what is confined; an option could name any folder.
+    // Only the folders of `compile: { include: … }` are checked; an option could name any folder.
     let named = header_folders(&request.options);
     if let Some(folder) = named.iter().find(|it| !request.folders.contains(it)) {
         let log = format!(
@@ -110,8 +110,8 @@ pub(super) fn compile(
     result
 }
 
-/// Compiles a request with its prelude precompiled; `None` if it has none that NVRTC takes. What is
-/// not compiled that way is compiled as it is written.
+/// Compiles a request with its prelude precompiled, or unchanged if that fails. `None` if no prelude can be
+/// precompiled.
 fn with_prelude(
     nvrtc: &Nvrtc,
     request: &Request,
@@ -131,8 +131,7 @@ fn with_prelude(
         }
         _ => {}
     }
-    // Messages are those of the source as it is written, and a precompiled header is at fault if
-    // that compiles.
+    // Messages must refer to the unchanged source; if that compiles, the precompiled header is at fault.
     let plain = run(&request.text, &request.options, folders);
     if matches!(&plain, Ok(Ok(result)) if result.head.status == RawStatus::Compiled) {
         precompiled.give_up();
@@ -140,7 +139,7 @@ fn with_prelude(
     Some(plain)
 }
 
-/// Names the source in the compiler's last line, which counts the errors in the block of parameters
+/// Inserts the source's name into the compiler's last line, which counts the errors in the parameter block
 /// before it.
 fn with_source_name(log: &str, names: &[String]) -> String {
     let block = format!("in the compilation of \"{PARAMETER_BLOCK}\"");

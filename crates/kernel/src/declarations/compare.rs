@@ -26,7 +26,7 @@ pub(super) struct LaunchedKernel<'a> {
     pub(super) at: Range<usize>,
     /// The files of the kernel's source.
     pub(super) files: &'a [File],
-    /// Its declaration, as far as the text shows.
+    /// Its declaration, if the text shows it.
     pub(super) declared: Option<&'a Declaration>,
     /// Its file and line from the compiler.
     pub(super) place: Option<String>,
@@ -121,8 +121,7 @@ impl LaunchedKernel<'_> {
         let ty = &self.parameters[number].ty;
         let text = self
             .declared
-            // A macro in the list can give the compiler another number of parameters than the text
-            // has.
+            // A macro in the list can make the compiler's number of parameters differ from the text's.
             .filter(|it| it.parameters.len() == self.parameters.len());
         let (spelled, place) = match text {
             Some(declared) => {

@@ -29,8 +29,8 @@ impl Side<'_> {
         Ok(lines)
     }
 
-    /// Reports a buffer that must be written, but that every kernel takes as constant. An unknown
-    /// kernel may be the writer.
+    /// Reports a buffer that must be written although every kernel takes it as constant. A kernel without a
+    /// known signature may be the writer.
     fn unwritten(&mut self) {
         let all_known =
             entries(self.spec, self.what).all(|entry| self.known.contains(base_name(&entry)));
@@ -115,8 +115,8 @@ impl Side<'_> {
     }
 }
 
-/// Reports whether a name is declared behind these words, which are counted backwards from 1. Behind
-/// `*` and `&` it is if a type is before them: else they are operators.
+/// Reports whether a name is declared after these words, which are counted backwards from 1. After `*` and
+/// `&` it is declared if a type precedes them: otherwise they are operators.
 fn follows_declarator<'w>(word: impl Fn(usize) -> &'w str) -> bool {
     let signs = (1..).take_while(|back| matches!(word(*back), "*" | "&"));
     is_declarator(word(1 + signs.count()))

@@ -8,17 +8,17 @@ use std::collections::BTreeSet;
 use tuner_core::value::Value;
 use tuner_space::{Binder, Bound, Config, KernelSpec, Space};
 
-/// Combinations of values up to which each is queried.
+/// Maximum number of combinations of values that are queried completely.
 const COMBINATIONS_MAX: usize = 32;
 /// Random configurations tried to find a launch that the others lack.
 const DRAWS_MAX: usize = 256;
 
-/// Inputs that decide the types of a source.
+/// Inputs that determine the types of a source.
 #[derive(Debug)]
 pub(super) struct Influences {
     /// Macros: parameters, derived values and sizes.
     macros: BTreeSet<String>,
-    /// Those mentioned in the source; others only name its template's instances.
+    /// Inputs that the source mentions; others only name its template's instances.
     of_source: BTreeSet<String>,
     /// Indices of the parameters they depend on.
     parameters: Vec<usize>,
@@ -57,8 +57,8 @@ impl Influences {
         values(bound, &self.macros)
     }
 
-    /// Returns the key of configurations whose source may differ: instances of one source can be
-    /// queried together.
+    /// Returns the key of configurations whose source may differ: instances of one source can be queried at
+    /// once.
     pub(super) fn source_key(&self, bound: &Bound) -> Vec<(String, String)> {
         values(bound, &self.of_source)
     }
@@ -71,7 +71,7 @@ impl Influences {
         space: &Space,
         binder: &Binder,
     ) -> Vec<Bound> {
-        // A fixed seed draws the same configurations each time, and the answers on them are cached.
+        // A fixed seed draws the same configurations each time, so their answers are cached.
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let default = space.default_config();
         let mut configs = vec![default.clone()];

@@ -1,10 +1,10 @@
 //! Comparison of a search space's declarations with the parameters of its kernels.
 //!
-//! Only the compiler can determine the types of a kernel's parameters: they depend on typedefs,
-//! macros, templates and the search space's own parameters. So NVRTC is queried, once for each
-//! template and each set of values that its parameter lists can depend on, and the answers are
-//! cached like compiles. [`overrides()`] needs no compiler: it finds definitions in a template that
-//! would replace the search space's.
+//! Only the compiler can determine the types of a kernel's parameters: they depend on typedefs, macros,
+//! templates and the search space's own parameters. So NVRTC is queried, once for each template and each
+//! set of values on which its parameter lists can depend, and the answers are cached like compiles.
+//! [`overrides()`] needs no compiler: it finds definitions in a template that would replace the search
+//! space's.
 #![expect(
     clippy::indexing_slicing,
     reason = "files, tokens and arguments are numbered by the sources and the specification they were found in"
@@ -151,7 +151,7 @@ struct Side<'a> {
     known: BTreeSet<String>,
 }
 
-/// Values that decide types, kernels and options.
+/// Values that determine types, kernels and options.
 type Key = (Vec<(String, String)>, Vec<String>, Vec<String>);
 
 impl<'a> Side<'a> {
@@ -179,7 +179,7 @@ impl<'a> Side<'a> {
                 places::influences(&files, all)
             });
         }
-        // Template arguments decide types.
+        // Template arguments determine types.
         let entries: Vec<String> = entries(spec, what).collect();
         Self {
             influences: Influences::new(spec, &names, &entries),
@@ -212,7 +212,7 @@ impl<'a> Side<'a> {
         bound.launches.iter().map(of).collect()
     }
 
-    /// Queries configurations with the same source together: they only name other instances of its
+    /// Queries configurations with the same source in one request: they only name other instances of its
     /// templates.
     fn ask_together(
         &mut self,

@@ -1,9 +1,8 @@
 //! Template definitions that override macros of the tuner: `#define N 1024` would silently
 //! replace the problem's size.
 //!
-//! Conditions are evaluated as far as they test whether a name is defined. A definition under other
-//! conditions is a suspect, and the compiler is queried for the macro's meaning at the end of the
-//! file.
+//! Conditions are evaluated if they test whether a name is defined. A definition under other conditions is
+//! a suspect, and the compiler is queried for the macro's value at the end of the file.
 #![expect(
     clippy::indexing_slicing,
     reason = "files and tokens are numbered by the list of sources that they were found in"
@@ -112,8 +111,8 @@ pub(super) fn macros(spec: &KernelSpec) -> BTreeSet<String> {
     parameters.chain(derived).chain(sizes).collect()
 }
 
-/// Finds definitions that override a tuner macro or may, and names of the source that are macros:
-/// file index and position.
+/// Finds certain and possible definitions that override a tuner macro, and names of the source that are
+/// macros: file index and position.
 pub(super) fn walked(
     spec: &KernelSpec,
     files: &[File],
@@ -135,8 +134,8 @@ pub(super) fn walked(
     (walk.found, walk.collisions)
 }
 
-/// Returns the macros that are numbers in every configuration: in place of a name they never
-/// compile.
+/// Returns the macros that are numbers in every configuration: a declaration with such a name never
+/// compiles.
 fn numbers(spec: &KernelSpec) -> BTreeSet<String> {
     let mut all = macros(spec);
     for (name, _) in &spec.derived {
@@ -175,7 +174,7 @@ struct Walk<'f> {
     found: Vec<Override>,
     /// Macros that are numbers.
     numbers: BTreeSet<String>,
-    /// Declarations by the name of such a macro, in code that is certainly compiled.
+    /// Declarations whose name is such a macro, in code that is certainly compiled.
     collisions: Vec<(usize, Range<usize>)>,
 }
 
@@ -221,7 +220,7 @@ impl Walk<'_> {
             }
         }
         self.code(index, from..file.code.len());
-        // An `#if` without its `#endif` must not reach into the including file.
+        // An unclosed `#if` must not affect the including file.
         self.open.truncate(outside);
     }
 
@@ -273,8 +272,8 @@ impl Walk<'_> {
         self.defined.get(*name?).copied().flatten()
     }
 
-    /// Evaluates `#ifndef NAME`. If `#define NAME` follows, it is the guard of a file or a default:
-    /// the first time, it is open.
+    /// Evaluates `#ifndef NAME`. If `#define NAME` follows, it is the guard of a file or a default: the
+    /// first time, its branch is compiled.
     fn guard(&self, file: &File, words: &[&str], next: Option<&Directive>) -> Option<bool> {
         let name = words.first()?;
         let defines = next.is_some_and(|next| {
@@ -293,7 +292,7 @@ impl Walk<'_> {
             walk: self,
         };
         let value = reader.any()?;
-        // A remainder is not understood, and may change the meaning.
+        // An unparsed remainder may change the meaning.
         value.filter(|_| reader.at == words.len())
     }
 

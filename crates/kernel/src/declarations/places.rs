@@ -128,7 +128,7 @@ fn namespaces(file: &File, before: usize) -> Vec<String> {
     open.concat()
 }
 
-/// Returns the names that a declaration's parameter list can depend on: those in it, those in the
+/// Returns the names on which a declaration's parameter list can depend: those in it, those in the
 /// definitions of these, and those in the conditions around all of them.
 pub(super) fn influences(files: &[File], declared: &[Declaration]) -> BTreeSet<String> {
     let mut wanted: Vec<String> = Vec::new();

@@ -1,8 +1,7 @@
 //! Query of the compiler about a source: the types of its kernels' parameters, and whether macros
 //! still have the tuner's values at its end.
-//!
-//! The answers are in the mangled names of kernels that the query instantiates, so the compiler
-//! itself resolves typedefs, macros and templates.
+//! The answers are in the mangled names of kernels that the query instantiates, so the compiler itself
+//! resolves typedefs, macros and templates.
 
 use super::types::Parameter;
 use crate::compile::ProbedKernel;
@@ -12,8 +11,8 @@ use tuner_core::value::Value;
 /// Name of the query in messages of the compiler.
 pub(super) const NAME: &str = "tuner_question";
 
-/// Every name begins with `tuner_`, since the source's macros also apply to this text. A number of
-/// `sizes` is four times the size of the value or pointee, plus one for an enumeration.
+/// Every name begins with `tuner_`, since the source's macros also apply to this text. A number of `sizes`
+/// is four times the size of the value or pointee, plus one for an enumeration.
 const DECLARATIONS: &str = r##"
 #line 1 "tuner_question"
 namespace tuner_declarations {
@@ -142,7 +141,7 @@ pub(super) fn member(answer: &[ProbedKernel], index: usize) -> Option<Option<(u6
         return None;
     };
     let (at, bytes) = (number(at)?, number(bytes)?);
-    // The query answers all bits set where the member is missing.
+    // All bits set: the member is missing.
     Some((at != u64::MAX).then_some((at, bytes)))
 }
 
@@ -152,7 +151,7 @@ pub(super) fn unchanged(answer: &[ProbedKernel], index: usize) -> Option<bool> {
     arguments.first()?.parse().ok()
 }
 
-/// Returns the arguments after the first of the template instance whose first one is `index`.
+/// Returns the arguments after the first of the template instance with `index` as first argument.
 fn instance(answer: &[ProbedKernel], template: &str, index: usize) -> Option<Vec<String>> {
     answer.iter().find_map(|kernel| {
         let mut arguments = arguments_of(&kernel.name, template)?;
@@ -184,7 +183,7 @@ fn parameter_types(function: &str) -> Option<Vec<String>> {
     Some(if types == ["void"] { Vec::new() } else { types })
 }
 
-/// Splits at commas outside of brackets, as in a list of template arguments.
+/// Splits at commas outside of brackets, like a list of template arguments.
 #[must_use]
 pub fn split(text: &str) -> Vec<String> {
     let (mut pieces, mut depth, mut start) = (Vec::new(), 0_usize, 0);

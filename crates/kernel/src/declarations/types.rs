@@ -31,9 +31,9 @@ pub(super) enum Form {
 /// Compatibility of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// It is the kernel's type, or storage of exactly its bits.
+    /// It is the kernel's type, or storage for exactly its bits.
     Same,
-    /// It is comparable only up to this reservation.
+    /// It is comparable only with this reservation.
     Loose(&'static str),
     /// It is another type.
     Wrong,
@@ -55,8 +55,8 @@ impl Parameter {
     fn parts(&self) -> (Form, String) {
         let other = (Form::Other, String::new());
         let ty = self.ty.trim();
-        // A pointer to an array is `float (*) [4]`; to a function, `int (*)(int)`. In a template's arguments,
-        // `vec<float, (unsigned long)2>`, a bracket is that of a cast.
+        // A pointer to an array is `float (*) [4]`; to a function, `int (*)(int)`. In a template's
+        // arguments, `vec<float, (unsigned long)2>`, a parenthesis is part of a cast.
         if let Some((element, rest)) =
             outside_angles(ty, '(').and_then(|at| ty.split_at_checked(at))
         {
@@ -154,7 +154,7 @@ impl Parameter {
         }
     }
 
-    /// Returns the declared type that fits it, if there is one.
+    /// Returns the matching declared type, if there is one.
     pub(super) fn declaration(&self) -> Option<Element> {
         let (_, element) = self.parts();
         if self.is_enum {
@@ -167,7 +167,7 @@ impl Parameter {
             };
         }
         match base(&element).0.element() {
-            // Sizes are declared so.
+            // Sizes are declared as `i64`.
             Some(Element::U64) => Some(Element::I64),
             found => found,
         }
@@ -197,7 +197,7 @@ fn unqualified(ty: &str) -> (bool, String) {
     (constant, kept.join(" "))
 }
 
-/// Returns the first place of a character that is not in angle brackets.
+/// Returns the first position of a character that is not in angle brackets.
 fn outside_angles(text: &str, wanted: char) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -221,7 +221,7 @@ fn fits(declared: Element, base: Base) -> Fit {
     let storage = declared.storage();
     let same = match declared {
         Element::I8 | Element::U8 => base == Base::Char,
-        // Sizes and counts are `size_t`, and were declared so before there was `u64`.
+        // Sizes and counts are `size_t`; before `u64` existed they were declared as `i64`.
         Element::I64 => number(Element::U64),
         _ => storage.is_some_and(|bits| base == Base::Bits(declared) || number(bits)),
     };

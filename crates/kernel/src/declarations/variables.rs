@@ -7,7 +7,7 @@ use crate::compile::Template;
 use std::collections::BTreeSet;
 use tuner_space::{Diagnostic, Diagnostics, KernelSpec, nearest_or_all};
 
-/// Refuses variables that the template lacks, and kernels that read textures.
+/// Rejects variables that the template lacks, and kernels that read textures.
 ///
 /// # Errors
 /// Each with its position and its fix.
@@ -72,7 +72,7 @@ fn declared(file: &File) -> Vec<&str> {
     names
 }
 
-/// Refuses kernels with textures or surfaces among their parameters.
+/// Rejects kernels with textures or surfaces among their parameters.
 #[expect(
     clippy::indexing_slicing,
     reason = "words are numbered by the list that they were found in, and one stands before the end"

@@ -20,7 +20,7 @@ fn space(source: &str, reference: &str, data: &str, include: &str) -> String {
 
 const KERNEL: &str = "extern \"C\" __global__ void f(const float* x, float* y) { y[0] = x[0]; }\n";
 
-/// A project with a search space, and files beside it that are not its own.
+/// A project with a search space, and foreign files next to it.
 fn project(text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);
@@ -126,7 +126,7 @@ fn the_working_folder_is_the_project_of_spaces_in_it() {
     let (dir, file) = layout("spaces");
     Kernel::load_in(&file, dir.path()).unwrap();
     Kernel::load(&file).unwrap_err();
-    // A folder beside the space, the root and what holds a home add nothing.
+    // A folder next to the space, the root and parents of homes do not extend the allowed folders.
     let home = std::path::PathBuf::from(std::env::var_os("HOME").unwrap());
     for folder in [
         &dir.path().join("templates"),

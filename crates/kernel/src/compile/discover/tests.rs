@@ -137,7 +137,7 @@ fn a_project_lends_its_library_to_executables_below_it_alone() {
         ..Surroundings::default()
     };
     assert_eq!(surroundings.candidates()[0].library, library);
-    // Whoever may write the library or a folder above it decides what code runs.
+    // A user who can write the library or a parent folder controls the executed code.
     for path in [
         &library,
         library.parent().unwrap(),

@@ -92,7 +92,7 @@ fn a_library_that_mentions_a_parameter_comes_after_the_parameters() {
             "{name}"
         );
     }
-    // The block comes after what stands before it.
+    // The block follows the text before it.
     let mut first = source(text, &["ITEMS"]);
     first.text.insert_str(0, "#include <lib.h>\n");
     assert_eq!(prelude(&folders, &first, &[]), "#include <lib.h>\n");

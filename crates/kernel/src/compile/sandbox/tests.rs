@@ -6,7 +6,7 @@ use crate::compile::request::Request;
 use crate::compile::worker;
 use std::path::{Path, PathBuf};
 
-/// Compiles a text with these options, whose folders may be read: the status and the log.
+/// Compiles a text with these options and the folders that they name: returns the status and the log.
 fn compile(text: &str, options: &[String]) -> (RawStatus, String) {
     compile_with(text, options, &header_folders(options))
 }
