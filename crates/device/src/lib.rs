@@ -1,7 +1,7 @@
-//! Devices that candidates run on.
+//! Devices that run candidates.
 //!
-//! A device is chosen by a selector (`--device`), and described by [`DeviceFacts`]. The engine's
-//! `Evaluator` trait prepares and evaluates candidates on it.
+//! A device is chosen by a selector (`--device`) and described by [`DeviceFacts`]. The engine's `Evaluator`
+//! trait prepares and evaluates candidates on it.
 //!
 #![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
@@ -22,11 +22,11 @@ use std::str::FromStr;
 use tuner_core::record::DeviceKind;
 use tuner_space::DeviceLimits;
 
-/// Facts about a device, known before anything runs on it.
+/// Facts about a device, known before any launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceFacts {
-    /// Name under which results are stored, such as `NVIDIA H200`, `vgpu:h100`, or the device named
-    /// in a recorded file.
+    /// Name under which results are stored, such as `NVIDIA H200`, `vgpu:h100`, or the device of a recorded
+    /// file.
     pub name: String,
     /// Kind of device.
     pub kind: DeviceKind,
@@ -41,13 +41,13 @@ pub struct DeviceFacts {
 /// A device as `--device` names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceSelector {
-    /// The first CUDA GPU, or `vgpu:h100` where there is none.
+    /// The first CUDA GPU, or `vgpu:h100` if there is none.
     Auto,
     /// The CUDA GPU with that ordinal.
     Cuda(u32),
     /// Several CUDA GPUs of one model that share the work.
     CudaSeveral(Vec<u32>),
-    /// A virtual GPU, by its name in [`limits`], with its clock where one is given.
+    /// A virtual GPU, by its name in [`limits`], optionally with a clock.
     Vgpu(String),
     /// A file of recorded measurements.
     Replay(PathBuf),
@@ -106,7 +106,7 @@ impl FromStr for DeviceSelector {
                         .map_err(|_| SelectorError::BadOrdinal(text.to_owned()))
                 };
                 let mut all: Vec<u32> = numbers.split(',').map(number).collect::<Result<_, _>>()?;
-                // A GPU that is named twice would share the work with itself.
+                // A GPU that is named twice would share work with itself.
                 all.sort_unstable();
                 all.dedup();
                 Ok(match all.as_slice() {

@@ -28,6 +28,6 @@ const PROOF_RATE: u64 = 10_000_000;
 /// above the actual time, so that no result depends on the host's speed.
 #[must_use]
 pub fn proof_deadline(lane_instructions: u64) -> Duration {
-    // The candidate and its reference.
+    // For the candidate and its reference.
     Duration::from_secs(lane_instructions.saturating_mul(2) / PROOF_RATE)
 }

@@ -1,4 +1,4 @@
-//! The virtual GPU as a device: takes plans, returns hazards and results.
+//! The virtual GPU as a device: executes plans and returns hazards and results.
 
 mod shadow;
 mod trace;
@@ -52,7 +52,7 @@ pub struct VirtualGpu {
     memory: GlobalMemory,
     buffers: Vec<BufferId>,
     forecaster: Forecaster,
-    /// By the hash of the text, and whether they round at random.
+    /// Modules by the hash of the text, and whether they round at random.
     modules: HashMap<ContentHash, Parsed>,
     /// Random rounding of the following runs.
     rounding: Option<::vgpu::Rounding>,
@@ -107,8 +107,8 @@ impl VirtualGpu {
         self.buffers[slot.0]
     }
 
-    /// Parses each distinct PTX once: a plan's launches and seeds share the text. With `slice`,
-    /// only the instructions that decide memory accesses.
+    /// Parses each distinct PTX once: a plan's launches and seeds share the text. With `slice`, only the
+    /// instructions that determine memory accesses.
     fn module(&mut self, code: &Code, slice: Option<Roots>) -> Result<Arc<Module>, Judgement> {
         let random = self.rounding.is_some();
         let kind: &[u8] = match (slice, random) {
@@ -345,8 +345,8 @@ impl Session for VirtualGpu {
 /// Operations of a lane in one `mma.sync` of 16 x 8 x 16.
 const LANE_OPERATIONS: u64 = 128;
 
-/// Returns the work of a run, in lane instructions. One thread starts a product of `wgmma` or `tcgen05`
-/// whose execution takes as long as thousands of other instructions.
+/// Returns the work of a run, in lane instructions. A single thread starts a product of `wgmma` or
+/// `tcgen05`, whose execution takes as long as thousands of other instructions.
 fn cost(counters: &::vgpu::counters::Counters) -> u64 {
     let products = counters.tensor_flops / LANE_OPERATIONS;
     counters.lane_instructions.max(products)
@@ -362,18 +362,18 @@ fn launchable(arch: &Arch, module: &Module, run: &Run<'_>) -> Result<(), Judgeme
     why.map_or(Ok(()), |why| Err(refused(why)))
 }
 
-/// Builds the judgement of a candidate that the device refuses before it runs.
+/// Builds the judgement of a candidate that the device rejects before it runs.
 pub(crate) fn refused(detail: impl Into<String>) -> Judgement {
     Judgement::new(Verdict::LaunchFailed, detail)
 }
 
-/// Returns why a driver would refuse the launch for lack of registers, or of room for all its
+/// Returns the reason why a driver would reject the launch for lack of registers, or of space for all its
 /// blocks.
 fn lacking_resources(arch: &Arch, run: &Run<'_>) -> Option<String> {
     let threads = run.launch.threads();
     let needs = run.code.needs(&run.launch.entry);
     let each = needs.registers;
-    // Devices allocate registers to whole warps, in units of eight for each thread.
+    // Devices allocate registers to whole warps, in units of eight per thread.
     let registers = u64::from(each.div_ceil(8) * 8) * threads.div_ceil(32) * 32;
     if registers > u64::from(arch.registers_per_sm) {
         return Some(format!(
@@ -391,7 +391,7 @@ fn lacking_resources(arch: &Arch, run: &Run<'_>) -> Option<String> {
 const COOPERATIVE_HINT: &str =
     "; where it calls `grid.sync()`, write `cooperative: true` at its launch";
 
-/// Formats the refusal of a cooperative launch that does not fit on the device.
+/// Formats the rejection of a cooperative launch that does not fit on the device.
 pub(crate) fn too_large_together(blocks: u64, together: u64) -> String {
     format!(
         "too many blocks in a cooperative launch: {blocks}, and the device holds {together} of \
@@ -399,7 +399,7 @@ pub(crate) fn too_large_together(blocks: u64, together: u64) -> String {
     )
 }
 
-/// Returns why a driver would refuse PTX of this target on a GPU of that compute capability: an
+/// Returns the reason why a driver would reject PTX of this target on a GPU of that compute capability: an
 /// older GPU lacks features of a newer target, and a target such as `sm_90a` is for one GPU only.
 fn wrong_target(target: &str, cc: u32) -> Option<String> {
     let target: ComputeTarget = target.parse().ok()?;

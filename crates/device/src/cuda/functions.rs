@@ -11,7 +11,7 @@ use sys::{
 };
 use vgpu::{TENSOR_MAP_BYTES, TensorMap};
 
-/// Reasons for the absence of a usable driver.
+/// Reason why no usable driver was found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DriverAbsent {
     /// No library.
@@ -24,8 +24,8 @@ pub enum DriverAbsent {
     TooOld(&'static str),
 }
 
-/// Expands to cudarc's binding of a function. CUDA 13 has dropped names that every driver still
-/// exports; their signature is that of the second name.
+/// Expands to cudarc's binding of a function. CUDA 13 has dropped names that every driver still exports;
+/// their signature is that of the second name.
 macro_rules! binding {
     ($name:ident) => {
         sys::$name
@@ -192,7 +192,7 @@ impl Functions {
             }
         }
 
-        // The signatures are cudarc's, or this does not compile.
+        // Fails to compile unless the signatures are cudarc's.
         $(const _: unsafe fn($($argument),*) -> sys::CUresult = binding!($name $(= $binding)?);)*
         const _: unsafe fn(CUfunction, usize, *mut usize, *mut usize) -> sys::CUresult =
             sys::cuFuncGetParamInfo;

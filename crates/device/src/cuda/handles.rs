@@ -1,4 +1,4 @@
-//! The driver's library, and its live handles.
+//! The driver's library and its live handles.
 
 use super::PARAMETER_BYTES_MAX;
 use super::functions::{DriverAbsent, Functions};
@@ -36,7 +36,7 @@ impl CudaDriver {
         let library = unsafe { libloading::Library::new("libcuda.so.1") }
             .map_err(|_| DriverAbsent::NoLibrary)?;
         let cuda = Functions::load(&library)?;
-        // The functions are called as long as the process lives.
+        // Never unloaded: the functions are called until the process ends.
         std::mem::forget(library);
         Ok(Self {
             cuda,
@@ -45,7 +45,7 @@ impl CudaDriver {
         })
     }
 
-    /// Refuses a handle that is unknown or no longer live.
+    /// Rejects a handle that is unknown or no longer live.
     pub(super) fn alive(&self, call: &'static str, kind: Kind, handle: u64) -> Answer<()> {
         if self.living.contains(&(kind, handle)) {
             Ok(())
@@ -67,12 +67,12 @@ impl CudaDriver {
         let info = self.cuda.cuFuncGetParamInfo?;
         let mut sizes = Vec::new();
         let (mut offset, mut size) = (0, 0);
-        // A parameter has at least one byte, so that this ends even if the driver reports no end.
+        // Each parameter has at least one byte, so the loop ends even if the driver reports no end.
         while sizes.len() <= PARAMETER_BYTES_MAX {
-            // SAFETY: a living function; writes two integers.
+            // SAFETY: the function is live; the call writes two integers.
             match unsafe { info(function, sizes.len(), &raw mut offset, &raw mut size) } {
                 0 => sizes.push(size),
-                // An index past the last.
+                // The index is past the last parameter.
                 code::INVALID_VALUE => return Some(sizes),
                 _ => return None,
             }

@@ -6,8 +6,8 @@
 //! suitable: they panic if the library or a function is missing, and store the result in an `enum`,
 //! which is undefined behaviour for a code of a newer driver.
 //!
-//! Every handle is looked up among the live ones before a call, so that a stale one is an error.
-//! The driver would follow it as a pointer.
+//! Every handle is looked up among the live ones before a call, so that a stale one is an error. The driver
+//! would dereference it.
 
 #![expect(unsafe_code, reason = "calls the CUDA driver")]
 
@@ -73,7 +73,7 @@ impl Driver for CudaDriver {
 
     fn device_name(&mut self, device: Device) -> Answer<String> {
         let mut name = [0u8; 256];
-        // The last byte stays 0, so that the name ends whatever the driver writes.
+        // The last byte stays 0, so that the name is always terminated.
         let length = 255;
         call!(
             self,
@@ -120,7 +120,7 @@ impl Driver for CudaDriver {
     }
 
     fn context_release(&mut self, device: Device) -> Answer<()> {
-        // Nothing of the context is used again, whatever the result.
+        // The context is not used again, even if the call fails.
         self.living.clear();
         self.kernels.clear();
         call!(self, cuDevicePrimaryCtxRelease_v2(device.0))
@@ -219,7 +219,7 @@ impl Driver for CudaDriver {
     fn module_unload(&mut self, module: Module) -> Answer<()> {
         self.alive("cuModuleUnload", Kind::Module, module.0)?;
         self.living.remove(&(Kind::Module, module.0));
-        // Functions of a module that is unloaded would be followed as stale pointers.
+        // The driver would dereference functions of an unloaded module as stale pointers.
         self.kernels.retain(|_, (of, _)| *of != module.0);
         call!(self, cuModuleUnload(module.0 as CUmodule))
     }
@@ -318,8 +318,8 @@ impl Driver for CudaDriver {
             );
             return Err(CudaError::new("cuLaunchKernel", code::INVALID_VALUE).noting(&note));
         }
-        // The driver reads each parameter through its pointer, as many and as large as the kernel
-        // declares. If it does not report the sizes, zeros cover the maximum.
+        // The driver reads each declared parameter of the kernel through its pointer. If it does not report
+        // the sizes, zeros cover the maximum.
         let spare = if wanted.is_some() {
             0
         } else {

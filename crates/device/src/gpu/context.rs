@@ -1,5 +1,4 @@
-//! One GPU in this process: its context, one stream, the loaded code, and its corruption by a
-//! kernel.
+//! One GPU in this process: its context, one stream, the loaded code, and its corruption by a kernel.
 
 use super::driver::{
     Answer, Blame, CudaError, Device, Driver, Function, FunctionAttribute, Module, Stream, code,
@@ -30,7 +29,7 @@ pub struct Gpu {
 /// A loaded image. It stays loaded while another owner holds the image.
 struct Loaded {
     image: Arc<[u8]>,
-    /// The same bytes of other owners: each message brings a separate copy.
+    /// The same bytes of other owners: each message contains a separate copy.
     copies: Vec<Weak<[u8]>>,
     module: Module,
     functions: HashMap<String, Function>,
@@ -68,7 +67,7 @@ pub struct KernelFacts {
 }
 
 impl Gpu {
-    /// Opens the GPU with that ordinal: from here on this process has a context on it.
+    /// Opens the GPU with that ordinal and creates a context on it.
     ///
     /// # Errors
     /// See [`GpuError`].
@@ -96,8 +95,7 @@ impl Gpu {
         &self.facts
     }
 
-    /// Returns the error that corrupted the context, if any: this process cannot use the GPU any
-    /// further.
+    /// Returns the error that corrupted the context, if any: this process can no longer use the GPU.
     #[must_use]
     pub fn corrupted(&self) -> Option<&CudaError> {
         self.corrupted.as_ref()
@@ -111,10 +109,10 @@ impl Gpu {
             .is_some_and(|error| error.blame() == Blame::Device)
     }
 
-    /// Makes driver calls; an error is recorded and becomes a fault of the candidate.
+    /// Calls the driver; records an error, which becomes a fault of the candidate.
     ///
     /// # Errors
-    /// That of the driver.
+    /// The driver's error.
     pub(super) fn call<T>(
         &mut self,
         work: impl FnOnce(&mut dyn Driver, Stream) -> Answer<T>,
@@ -133,7 +131,7 @@ impl Gpu {
     /// Returns free and total memory, bytes.
     ///
     /// # Errors
-    /// That of the driver.
+    /// The driver's error.
     pub fn memory(&mut self) -> Result<(u64, u64), Judgement> {
         self.call(|driver, _| driver.memory_info())
     }
@@ -161,11 +159,11 @@ impl Gpu {
         Ok(function)
     }
 
-    /// Sets a variable of the code, loading it if necessary. Returns whether the code has one of
-    /// that name.
+    /// Sets a variable of the code, loading the code if necessary. Returns whether the code has a variable
+    /// of that name.
     ///
     /// # Errors
-    /// `launch_failed`: the variable has another size; that of the driver.
+    /// `launch_failed`: the variable has a different size; the driver's error.
     pub(super) fn set_variable(
         &mut self,
         code: &Code,
@@ -203,7 +201,7 @@ impl Gpu {
                 loaded.shared_with(image);
                 return Ok(key);
             }
-            // Two images of one hash: the later one wins.
+            // Two images with one hash: the later one wins.
             Some(_) => self.unload(key)?,
             None => {}
         }
@@ -225,10 +223,10 @@ impl Gpu {
         Ok(key)
     }
 
-    /// Loads the code, and makes it share the loaded image, which keeps that loaded.
+    /// Loads the code and replaces its image by the loaded one, which keeps that loaded.
     ///
     /// # Errors
-    /// The driver refuses the code.
+    /// The driver rejects the code.
     pub(super) fn adopt(&mut self, code: &mut Code) -> Result<(), Judgement> {
         let key = self.load(&code.cubin)?;
         if let Some(loaded) = self.modules.get(&key) {
@@ -247,7 +245,7 @@ impl Gpu {
     /// Unloads code without other owners.
     ///
     /// # Errors
-    /// That of the driver.
+    /// The driver's error.
     pub(super) fn forget_unused(&mut self) -> Result<(), Judgement> {
         let unused = |(key, loaded): (&u64, &Loaded)| (!loaded.in_use()).then_some(*key);
         let unused: Vec<u64> = self.modules.iter().filter_map(unused).collect();
@@ -272,7 +270,7 @@ impl Gpu {
         )?;
         let most = u64::from(self.facts.shared_bytes_optin).max(SHARED_BYTES_DEFAULT);
         let wanted = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
-        // The driver would refuse without telling the limit.
+        // The driver's error would not include the limit.
         if shared_bytes + u64::from(fixed) > most {
             return Err(refused(format!(
                 "a block requests {} bytes of shared memory ({fixed} static), the GPU has {most}; use \
@@ -292,7 +290,7 @@ impl Gpu {
     /// Returns the driver's facts about a kernel in a block of this shape.
     ///
     /// # Errors
-    /// That of the driver.
+    /// The driver's error.
     pub fn kernel_facts(
         &mut self,
         code: &Code,
@@ -318,7 +316,7 @@ impl Gpu {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        // The end of the process frees everything too; a corrupted context does not respond.
+        // The end of the process also frees everything; a corrupted context does not respond.
         if self.corrupted.is_none() {
             let _ = self.driver.stream_destroy(self.stream);
             let _ = self.driver.context_release(self.device);

@@ -1,9 +1,8 @@
 //! The CUDA driver calls of the tuner, as a safe trait.
 //!
-//! [`crate::cuda`] implements it by the driver library; the fakes of `tuner_testkit::fake` replace
-//! it in tests. Nothing on this side of the trait is `unsafe`, and its implementations decide
-//! nothing: an error is returned with its name, and [`CudaError`] defines its meaning for the
-//! candidate.
+//! [`crate::cuda`] implements it with the driver library; the fakes of `tuner_testkit::fake` replace it in
+//! tests. Nothing on this side of the trait is `unsafe`, and its implementations make no decisions: an
+//! error is returned with its name, and [`CudaError`] defines its meaning for the candidate.
 
 pub use super::error::{Blame, CudaError, code};
 pub use cudarc::driver::sys::CUdevice_attribute as DeviceAttribute;
@@ -57,7 +56,7 @@ impl DevicePointer {
     }
 }
 
-/// A GPU by its ordinal, as driver calls take it.
+/// A GPU by its ordinal, as in driver calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Device(
     /// Its ordinal.
@@ -69,13 +68,13 @@ pub struct Device(
 pub struct LaunchConfig {
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory of a block, bytes.
+    /// Dynamic shared memory per block, bytes.
     pub shared_bytes: u32,
-    /// The kernel's parameters in order, little endian, each with its own size.
+    /// The kernel's parameters in order, little endian, each in its own size.
     pub parameters: Vec<Vec<u8>>,
-    /// Blocks of a cluster in x, y, z, where the launch names them.
+    /// Blocks of a cluster in x, y, z, if the launch specifies them.
     pub cluster: Option<[u32; 3]>,
     /// All blocks are resident at once and may wait for each other.
     pub cooperative: bool,
@@ -88,7 +87,7 @@ pub struct LaunchConfig {
     reason = "every method fails with the driver's answer, as the trait says"
 )]
 pub trait Driver {
-    /// `cuInit`: must come first.
+    /// `cuInit`: must be the first call.
     fn init(&mut self) -> Answer<()>;
     /// `cuDriverGetVersion`: the newest CUDA supported, 1000 × major + 10 × minor.
     fn version(&mut self) -> Answer<i32>;
@@ -171,15 +170,14 @@ pub trait Driver {
         attribute: FunctionAttribute,
         value: i32,
     ) -> Answer<()>;
-    /// `cuTensorMapEncodeTiled`: the bytes that a kernel takes as `CUtensorMap`. Drivers of CUDA 12 and newer
-    /// have it.
+    /// `cuTensorMapEncodeTiled`: the bytes of a `CUtensorMap` argument. Requires a driver of CUDA 12 or
+    /// newer.
     fn tensor_map(&mut self, map: &TensorMap) -> Answer<[u8; TENSOR_MAP_BYTES]>;
     /// `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
     fn occupancy(&mut self, function: Function, threads: i32, shared_bytes: u64) -> Answer<i32>;
-    /// `cuLaunchKernel`, `cuLaunchCooperativeKernel` for a cooperative launch, or `cuLaunchKernelEx` for one
-    /// with clusters. Parameters that
-    /// do not match the kernel's are refused before the call (`cuFuncGetParamInfo`, if the driver
-    /// has it).
+    /// `cuLaunchKernel`, `cuLaunchCooperativeKernel` for a cooperative launch, or `cuLaunchKernelEx` for
+    /// one with clusters. Parameters that do not match the kernel's are rejected before the call
+    /// (`cuFuncGetParamInfo`, if the driver has it).
     fn launch(&mut self, function: Function, stream: Stream, launch: &LaunchConfig) -> Answer<()>;
 
     /// `cuStreamCreate`, ordered with the null stream, on which plain copies run.

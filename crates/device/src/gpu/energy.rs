@@ -11,7 +11,7 @@ pub(super) const QUEUED_GRAPHS: usize = 3;
 /// A counter that does not step within this number of windows is unusable.
 const MAX_WINDOWS: u64 = 20;
 
-/// State of a window: nothing counts before the first step of the counter.
+/// State of a window: launches before the counter's first step are not counted.
 #[derive(Debug, Default)]
 struct Window {
     last: Option<u64>,

@@ -61,16 +61,16 @@ impl CudaError {
         )
     }
 
-    /// Returns its cause. Kernels fail asynchronously, so the error determines the kernel's fault
-    /// whatever call reports it; an unknown one counts as refused before anything ran.
+    /// Returns its cause. Kernels fail asynchronously, so the kernel's fault follows from the error,
+    /// independent of the call that reports it; an unknown error counts as a rejection before the launch.
     #[must_use]
     pub fn blame(&self) -> Blame {
         let refused = Blame::Candidate(Verdict::LaunchFailed);
         self.known().map_or(refused, |(.., blame)| *blame)
     }
 
-    /// Reports whether the context is unusable: every later call in this process fails too, and
-    /// only a new process helps.
+    /// Reports whether the context is unusable: every later call in this process fails too, so a new
+    /// process is required.
     #[must_use]
     pub fn is_sticky(&self) -> bool {
         match self.blame() {
@@ -87,7 +87,7 @@ impl From<CudaError> for Judgement {
     fn from(error: CudaError) -> Self {
         let verdict = match error.blame() {
             Blame::Candidate(verdict) => verdict,
-            // Stays the candidate's after another attempt: it ended the worker.
+            // A second failure is attributed to the candidate: it ended the worker.
             Blame::Device => Verdict::Crashed,
         };
         Self::new(verdict, error.to_string())

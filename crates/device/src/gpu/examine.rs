@@ -1,5 +1,4 @@
-//! Behaviour of a GPU while it is timed: its rates, its clock under load, and whether the host
-//! keeps ahead of it.
+//! Examination of a GPU under load: its rates, its clock, and whether the host queues work ahead of it.
 
 use super::nvml::Health;
 use super::session::GpuSession;
@@ -46,7 +45,7 @@ pub struct Examination {
 pub struct ClockRange {
     /// At the beginning, MHz.
     pub first: f64,
-    /// In the second half: the lowest.
+    /// Lowest clock in the second half.
     pub lowest: f64,
     /// The median.
     pub median: f64,
@@ -54,7 +53,7 @@ pub struct ClockRange {
     pub highest: f64,
 }
 
-/// Smallest margin by which the host kept ahead of the device.
+/// Smallest margin by which the host queued work ahead of the device.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Margin {
     pub(super) queued_us: f64,

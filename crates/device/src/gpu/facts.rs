@@ -1,4 +1,4 @@
-//! Facts that the driver reports about a GPU before anything runs on it. No context is created.
+//! Facts that the driver reports about a GPU before any launch. No context is created.
 
 use super::driver::{CudaError, Device, DeviceAttribute as A, Driver, code};
 use crate::cuda::DriverAbsent;

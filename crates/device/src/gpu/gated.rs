@@ -207,11 +207,11 @@ impl Session for GpuSession {
         });
         self.spent.gate += began.elapsed();
         self.announce(Step::Gate);
-        // An error follows the announcement, so that the launch's deadline ends in any case.
+        // The error is returned only after the announcement, so that the launch's deadline always ends.
         launched?;
         let mut hazards = Vec::new();
         let buffers = self.buffers.clone();
-        // The host reads guard regions only after a kernel has found a change in them.
+        // The host reads guard regions only if a kernel has found a change in them.
         if !self.looks || self.count_guard_writes(&buffers)? > 0 {
             for buffer in buffers {
                 hazards.extend(self.check_guards(&buffer)?);

@@ -33,7 +33,7 @@ pub mod entry {
 #[derive(Debug, Clone)]
 pub struct Helpers {
     code: Code,
-    /// Kernels that were used before. The code stays loaded while this holds it.
+    /// Kernels that were used before. Their code stays loaded while it is referenced here.
     resolved: HashMap<&'static str, Function>,
 }
 
@@ -43,7 +43,7 @@ pub enum HelpersError {
     /// The compiler does not work.
     #[error(transparent)]
     Compiler(#[from] CompileError),
-    /// The compiler rejects them, most likely because it does not know the GPU.
+    /// The compiler rejects them, most likely because it does not support the GPU.
     #[error("the tuner's own kernels do not compile for {arch}: {detail}")]
     Refused {
         /// Target.
@@ -93,7 +93,7 @@ impl Helpers {
         }
     }
 
-    /// Returns a kernel ready to be queued: looking it up takes as long as several launches.
+    /// Returns a kernel ready for a launch: looking it up takes as long as several launches.
     fn resolve(
         &mut self,
         gpu: &mut Gpu,

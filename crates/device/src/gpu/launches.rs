@@ -29,7 +29,7 @@ pub(super) fn set_variables(
     Ok(())
 }
 
-/// Returns the address of an argument's buffer, as a kernel takes it.
+/// Returns the address of an argument's buffer, as a kernel receives it.
 fn address(pointers: &[Option<DevicePointer>], argument: usize) -> Option<u64> {
     let pointer = pointers.get(argument).copied().flatten()?;
     Some(pointer.address())
@@ -42,11 +42,11 @@ fn tensor_map(gpu: &mut Gpu, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Judgem
     Ok(encoded.to_vec())
 }
 
-/// Blocks of the largest cluster that every GPU with clusters can run (CUDA C++ programming guide, "Thread
-/// Block Clusters").
+/// Number of blocks of the largest cluster that every GPU with clusters supports (CUDA C++ programming
+/// guide, "Thread Block Clusters").
 const PORTABLE_CLUSTER: u32 = 8;
 
-/// Checks that the GPU has clusters, and allows a kernel those that not every one can run.
+/// Checks that the GPU supports clusters, and opts the kernel in to non-portable sizes.
 fn allow_cluster(gpu: &mut Gpu, function: Function, cluster: [u32; 3]) -> Result<(), Judgement> {
     let (major, minor) = gpu.facts().capability;
     if major < 9 {
@@ -87,7 +87,7 @@ pub(super) fn prepare_launch(
         let shared = u64::from(launch.shared_bytes);
         let facts = gpu.kernel_facts(code, &launch.entry, launch.threads(), shared)?;
         let together = u64::from(facts.blocks_per_sm) * u64::from(gpu.facts().sm_count);
-        // The driver would refuse without telling how many blocks fit.
+        // The driver's error would not include the number of blocks that fit.
         if launch.blocks() > together {
             return Err(refused(too_large_together(launch.blocks(), together)));
         }

@@ -19,7 +19,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Returns the time in which the device had work.
+    /// Returns the time during which the device had work.
     #[must_use]
     pub fn busy(&self) -> Duration {
         self.gate + self.timing

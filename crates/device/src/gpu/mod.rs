@@ -1,4 +1,4 @@
-//! A real GPU as a device, over the calls of [`driver::Driver`].
+//! A real GPU as a device, on top of the calls of [`driver::Driver`].
 //!
 //! ```text
 //! facts: driver attributes     nvml: clocks, temperature, processes     helpers: own kernels
@@ -46,7 +46,7 @@ pub fn open_driver() -> Result<Box<dyn Driver>, DriverAbsent> {
     Ok(open_counted()?.0)
 }
 
-/// A driver, and its energy counter if that is not NVML.
+/// A driver, and its energy counter if NVML is not used.
 pub type CountedDriver = (Box<dyn Driver>, Option<Box<dyn EnergyCounter>>);
 
 /// Opens the driver with its energy counter.

@@ -1,5 +1,5 @@
-//! GPU health through NVML, if that library exists: clocks, temperature, other processes.
-//! Everything here is optional: without NVML nothing is known and nothing fails.
+//! GPU health through NVML, if that library exists: clocks, temperature, other processes. Everything here
+//! is optional: without NVML values are unknown, but nothing fails.
 
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
@@ -19,8 +19,7 @@ pub struct Monitor {
 
 /// Energy counter of a device.
 pub trait EnergyCounter: std::fmt::Debug {
-    /// Returns the energy used since some fixed point in time, millijoules; `None` without a
-    /// counter.
+    /// Returns the energy used since a fixed point in time, millijoules; `None` without a counter.
     fn energy_mj(&self) -> Option<u64>;
 }
 
@@ -86,7 +85,7 @@ impl Monitor {
     /// Monitors the GPU with that UUID.
     #[must_use]
     pub fn open(uuid: &str) -> Self {
-        // The unversioned name exists with development packages only.
+        // The unversioned name is only installed by development packages.
         let names = ["libnvidia-ml.so.1", "libnvidia-ml.so"];
         let nvml = names
             .into_iter()
@@ -160,9 +159,9 @@ impl Monitor {
     }
 }
 
-/// Names the reasons for times that are worse than the GPU's capability. Idleness, clocks set by an
-/// administrator and a power limit are not among them: a card of 72 W is nearly always at its
-/// limit, and its speed there is its capability.
+/// Names the reasons for times below the GPU's capability. Idleness, clocks set by an administrator and a
+/// power limit are excluded: a card of 72 W is nearly always at its limit, and its speed there is its
+/// capability.
 fn names(reasons: ThrottleReasons) -> Vec<String> {
     [
         (ThrottleReasons::HW_SLOWDOWN, "hardware slowdown"),

@@ -88,7 +88,7 @@ impl GpuSession {
         config: &LaunchConfig,
         count: u32,
     ) -> Result<Sample, Judgement> {
-        // Code that is used for the first time would be loaded within the span.
+        // First use would load the code within the timed span.
         self.helper(entry)?;
         let span = self.timed(count, &mut |session| {
             (0..count).try_for_each(|_| session.queue(entry, config))
@@ -126,7 +126,7 @@ impl GpuSession {
     fn probe_copy(&mut self) -> Result<(Sample, f64), Judgement> {
         let (free, _) = self.gpu.call(|driver, _| driver.memory_info())?;
         let (least, most) = COPY_BYTES;
-        // The cache must not hold what the next copy reads.
+        // The next copy must not be served from the cache.
         let wanted = (4 * self.gpu.facts().l2_bytes).clamp(least, most);
         let bytes = wanted.min(free / 4) / 16 * 16;
         let blocks = self.blocks(MEMORY_BLOCKS);

@@ -1,5 +1,5 @@
-//! Gate operations on the device: inputs, expectations and outputs stay there, and the host reads
-//! back a few words.
+//! Gate operations on the device: inputs, expectations and outputs stay there, and the host only reads a
+//! few words.
 
 use super::driver::{DevicePointer, LaunchConfig};
 use super::helpers::{config, entry};
@@ -64,7 +64,7 @@ impl<K> LruBuffers<K> {
     }
 }
 
-/// A kept buffer; one of a subject is not freed with its contents.
+/// A kept buffer; a buffer of a subject is not freed with the kept contents.
 pub(super) struct KeptBuffer {
     pub(super) buffer: Buffer,
     pub(super) owned: bool,
@@ -131,7 +131,7 @@ impl GpuSession {
         &mut self,
         bytes: &Arc<[u8]>,
     ) -> Result<Option<DevicePointer>, Judgement> {
-        // Inputs are shared, so that addresses identify them without a look at the contents.
+        // Inputs are shared, so their addresses identify them without a comparison of contents.
         let known = |input: &Arc<[u8]>| Arc::ptr_eq(input, bytes);
         if let Some(known) = self.resident.inputs.used(known) {
             return Ok(known.first().map(Buffer::start));
@@ -167,7 +167,7 @@ impl GpuSession {
         let bytes: Vec<u8> = NOTHING.iter().flat_map(|word| word.to_le_bytes()).collect();
         let at = words.start();
         self.gpu.call(|driver, stream| {
-            // Fills are queued like the kernels, while a copy from the host would wait.
+            // Fills are queued like kernels, whereas a copy from the host would block.
             driver.fill_words(at, 0, 2 * (WORDS as u64 - 1), stream)?;
             let last = at.plus(8 * (WORDS as u64 - 1));
             driver.fill_bytes(last, bytes[bytes.len() - 1], 8, stream)

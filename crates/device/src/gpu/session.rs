@@ -15,22 +15,21 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::{Hazard, Verdict};
 use tuner_judge::session::Session as _;
 
-/// Unowned bytes before and after every buffer, so that a stride error of a tile still lands in
-/// them.
+/// Unowned bytes before and after every buffer: large enough to catch a stride error of a tile.
 pub(super) const GUARD_BYTES: u64 = 64 << 10;
 /// Contents of the guard regions of outputs and scratch buffers.
 const GUARD: u8 = 0xa5;
 /// Contents of the guard regions of inputs: NaN in every floating-point type, so that a read beyond
 /// the end shows in the result.
 const INPUT_GUARD: u8 = 0xff;
-/// Shift of addresses between runs, which exposes results cached by address. Aligned as
-/// `cudaMalloc` guarantees.
+/// Shift of addresses between runs, which exposes results cached by address. Aligned as guaranteed by
+/// `cudaMalloc`.
 const SHIFT_BYTES: u64 = 512;
-/// Number of waits for memory held by another process, before the candidate is judged.
+/// Number of waits for memory of another process before the candidate is judged.
 const MEMORY_WAITS: u32 = 5;
 /// Duration of one such wait.
 const MEMORY_WAIT: Duration = Duration::from_secs(1);
-/// Memory reserved by the driver, bytes, roughly.
+/// Approximate memory reserved by the driver, bytes.
 const MEMORY_RESERVE: u64 = 1 << 30;
 
 /// A buffer with guard regions around it.
@@ -84,15 +83,15 @@ pub struct GpuSession {
     stamps: Option<Buffer>,
     /// Buffer that is overwritten before a cold sample.
     pub(super) flush: Option<Buffer>,
-    /// Factor of the time for which the device waits for the host to queue.
+    /// Factor of the time for which the device waits while the host queues work.
     pub(super) spin_factor: u32,
-    /// Smallest margin by which the host kept ahead.
+    /// Smallest margin by which the host queued ahead of the device.
     pub(super) margin: Margin,
     /// Time accounting.
     pub spent: Spent,
     /// Number of launches of the stamping kernel.
     pub(super) ticket: u64,
-    /// Callback for the begin and end of a launch.
+    /// Callback for the start and end of a launch.
     announce: Option<Box<dyn FnMut(Step)>>,
 }
 
@@ -129,7 +128,7 @@ impl GpuSession {
         }
     }
 
-    /// Announces each launch of the gate before it begins ([`Step::Launch`]) and after it ends
+    /// Announces each launch of the gate before it starts ([`Step::Launch`]) and after it ends
     /// ([`Step::Gate`]), so that a hang is detected early.
     pub fn announce_launches(&mut self, announce: Box<dyn FnMut(Step)>) {
         self.announce = Some(announce);
@@ -154,7 +153,7 @@ impl GpuSession {
     /// Drops the state of the last job except loaded subjects.
     pub fn next_job(&mut self) {
         self.reset();
-        // A corrupted context is recorded here, and the worker is restarted for it.
+        // A corrupted context is recorded by the call, and the worker is restarted.
         let _ = self.gpu.forget_unused();
     }
 
@@ -183,7 +182,7 @@ impl GpuSession {
         }
     }
 
-    /// Allocates memory, waiting for a while if another process holds it.
+    /// Allocates memory; waits for a while if another process uses it.
     fn allocate(&mut self, name: &str, total: u64) -> Result<DevicePointer, Judgement> {
         let mut waits = 0;
         loop {
@@ -200,7 +199,7 @@ impl GpuSession {
             let ours: u64 = self.buffers.iter().map(|buffer| buffer.total).sum();
             let ours = ours + self.subjects.bytes() + self.resident.bytes();
             let held = all.saturating_sub(free + ours);
-            // Waiting helps only if the buffer fits once the other processes are gone.
+            // Waiting helps only if the buffer fits after the other processes have ended.
             let fits = ours + total + MEMORY_RESERVE < all;
             if !fits || held < MEMORY_RESERVE || waits >= MEMORY_WAITS {
                 let others = if held >= MEMORY_RESERVE {
@@ -226,7 +225,7 @@ impl GpuSession {
     }
 
     pub(super) fn free(&mut self, buffer: &Buffer) {
-        // Fails only on a lost context, with which the memory is gone.
+        // Fails only on a lost context, whose memory is already gone.
         let _ = self
             .gpu
             .call(|driver, _| driver.memory_free(buffer.allocation));
@@ -325,7 +324,7 @@ impl GpuSession {
             if count == 0 {
                 continue;
             }
-            // The nearest one describes the mistake best.
+            // The nearest one is the best description of the mistake.
             let (place, address) = if number == 0 {
                 let last = guard.iter().rposition(touched).unwrap_or(0) as u64;
                 let distance = length - last;

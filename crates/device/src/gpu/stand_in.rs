@@ -1,5 +1,4 @@
-//! Replacement of the driver in the test program (`tests/rig`). The released program installs
-//! nothing here.
+//! Replacement of the driver in the test program (`tests/rig`). The released program never installs one.
 
 use super::CountedDriver;
 use std::path::{Path, PathBuf};
@@ -29,7 +28,7 @@ pub fn installed() -> Option<&'static StandIn> {
     INSTALLED.get()
 }
 
-/// Reports whether results of the stand-in would go to a database that is not its own; always false
+/// Reports whether results of the stand-in would be stored in a database other than its own; always false
 /// without a stand-in.
 #[must_use]
 pub fn refuses(database: &Path) -> bool {

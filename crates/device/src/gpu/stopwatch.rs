@@ -25,13 +25,13 @@ use tuner_judge::stopwatch::{Draw, OutputSet, Sample, Stopwatch, Subject};
 
 /// Maximum number of graphs kept per subject.
 const MAX_GRAPHS: usize = 8;
-/// Time of the host to queue a graph after the spinning kernel: a constant, and more per node.
+/// Time of the host to queue a graph after the spinning kernel: a constant; more is added per node.
 const SPIN_NS: u32 = 60_000;
 const SPIN_NS_A_LAUNCH: u32 = 500;
-/// Longest spin, nanoseconds: a host that queues longer is overloaded.
+/// Longest spin, nanoseconds: a host that needs longer is overloaded.
 const SPIN_NS_MAX: u32 = 16_000_000;
-/// Size of the memory written before a cold sample, as a multiple of the L2 cache, so that nothing
-/// of the previous sample is left in it.
+/// Size of the memory written before a cold sample, as a multiple of the L2 cache, so that no data of the
+/// previous sample remain in it.
 const FLUSH_MULTIPLE: u64 = 2;
 
 /// A buffer of a set: its argument's index, the buffer, and the poison of its elements.
@@ -49,7 +49,7 @@ pub struct Span {
 }
 
 impl GpuSession {
-    /// Times what `work` queues, `launches` kernels in total.
+    /// Times the work that `work` queues, `launches` kernels in total.
     ///
     /// # Errors
     /// A failed driver call.
@@ -82,7 +82,7 @@ impl GpuSession {
     ) -> Result<Span, Judgement> {
         let [from, to] = events;
         let spin = SPIN_NS + launches.saturating_mul(SPIN_NS_A_LAUNCH);
-        // Code or a graph that is used for the first time is loaded outside the span.
+        // First use of code or a graph loads it, so that happens outside the span.
         self.stamp(stamps, 0)?;
         self.spin(0)?;
         let start = Instant::now();
@@ -99,14 +99,14 @@ impl GpuSession {
             self.gpu
                 .call(|driver, stream| driver.event_record(to, stream))?;
             self.stamp(stamps, STAMP_BYTES)?;
-            // If the span has begun already, the device may have waited for the host within it.
+            // If the span has already begun, the device may have waited for the host within it.
             let late = self.gpu.call(|driver, _| driver.event_is_over(from))?;
             self.margin
                 .note(began.elapsed(), spin, late && spin >= SPIN_NS_MAX);
             if !late || spin >= SPIN_NS_MAX {
                 break late;
             }
-            // Later samples begin with the longer spin instead of finding it again.
+            // Later samples start with the longer spin instead of searching for it again.
             self.spin_factor = self.spin_factor.saturating_mul(2);
         };
         let milliseconds = self.gpu.call(|driver, _| {
@@ -124,8 +124,8 @@ impl GpuSession {
         })
     }
 
-    /// Overwrites the L2 cache. Rotating sets are not enough: a sample of fewer launches than sets
-    /// uses the same ones as the sample before it.
+    /// Overwrites the L2 cache. Rotating sets are not sufficient: a sample of fewer launches than sets uses
+    /// the same sets as the sample before it.
     fn flush_cache(&mut self) -> Result<(), Judgement> {
         let wanted = FLUSH_MULTIPLE * self.gpu.facts().l2_bytes;
         if self.flush.is_none() {
@@ -192,14 +192,14 @@ impl GpuSession {
             driver.stream_synchronize(stream)?;
             driver.capture_begin(stream)?;
             let recorded = record(driver, stream, queue);
-            // Ended in any case: a stream that still captures refuses everything else.
+            // Ended in any case: a capturing stream rejects all other work.
             let graph = driver.capture_end(stream);
             recorded?;
             let graph: Graph = graph?;
             let exec = driver.graph_instantiate(graph);
             let destroyed = driver.graph_destroy(graph);
             let exec = exec?;
-            // Otherwise the first launch, which is timed, would do so.
+            // Otherwise the first launch, which is timed, would upload it.
             let uploaded = driver.graph_upload(exec, stream);
             destroyed.and(uploaded).map(|()| exec)
         })
@@ -251,8 +251,8 @@ fn record(
         .try_for_each(|ready| driver.launch(ready.function, stream, &ready.config))
 }
 
-/// Returns the set of each sequence: rounds over all of them, each in another order, so that a set
-/// recurs no sooner than by chance. Deterministic.
+/// Returns the set of each sequence: rounds over all sets, each in a different random order, so that an
+/// early recurrence is only by chance. Deterministic.
 fn order(launches: u32, sets: usize) -> Vec<usize> {
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(u64::from(launches));
     let mut order: Vec<usize> = (0..sets.max(1)).collect();
@@ -275,13 +275,13 @@ fn clock(stamps: &[u8]) -> Option<f64> {
         let bytes = stamps.get(8 * index..8 * index + 8)?;
         Some(u64::from_le_bytes(bytes.try_into().ok()?))
     };
-    // The second one was written by the launch after that of the first, or one of them is stale.
+    // The second stamp must be of the launch after the first one, else one of them is stale.
     if word(6)? != word(2)? + 1 {
         return None;
     }
     let cycles = word(4)?.checked_sub(word(0)?)?;
     let nanoseconds = word(5)?.checked_sub(word(1)?)?;
-    // Below that, the timer's steps (1 µs on some GPUs) exceed one per cent.
+    // For shorter spans the timer's steps (1 µs on some GPUs) exceed one per cent.
     (nanoseconds >= 100_000 && cycles > 0).then(|| cycles as f64 / nanoseconds as f64 * 1e3)
 }
 
@@ -296,7 +296,8 @@ impl Stopwatch for GpuSession {
         let launches = launches.clamp(1, sets.most_launches);
         let sets = sets.count;
         let exec = self.graph(subject, cache, launches, sets)?;
-        // Values changed in place grow from launch to launch: each sample starts afresh.
+        // Values that are updated in place grow with each launch, so each sample starts from initial
+        // contents.
         self.restore(subject)?;
         if cache == CacheMode::Cold {
             self.flush_cache()?;
@@ -381,7 +382,7 @@ impl Stopwatch for GpuSession {
         let (first, last) = self.subjects.get(subject)?.last;
         let roles = self.subjects.get(subject)?.plan.arguments.iter();
         if roles.clone().any(|argument| argument.role.is_updated()) {
-            // Many launches on one buffer leave contents without a reference: one more runs
+            // Many launches on one buffer leave contents without a reference, so one launch runs
             // separately.
             self.once(subject, [first, last])?;
         }

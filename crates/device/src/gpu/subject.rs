@@ -50,7 +50,7 @@ pub(super) struct Set {
 pub(super) struct Sets {
     /// Number of sets.
     pub(super) count: usize,
-    /// Maximum number of launches in a sample: sets that the cache could hold are used once each.
+    /// Maximum launches in a sample: sets that would fit into the cache are used once each.
     pub(super) most_launches: u32,
 }
 
@@ -81,7 +81,7 @@ impl Subjects {
         self.loaded.get_mut(&subject.0).ok_or_else(unknown)
     }
 
-    /// Caches an input's bytes, which are the same for every candidate.
+    /// Caches an input's bytes, which are equal for every candidate.
     fn keep(&mut self, key: String, bytes: &Arc<[u8]>) {
         if self.inputs.len() >= MAX_CACHED_INPUTS {
             self.inputs.clear();
@@ -90,7 +90,7 @@ impl Subjects {
     }
 }
 
-/// Reports whether a variable holds the address of an argument.
+/// Reports whether a variable contains the address of an argument.
 fn points(variable: &PlanVariable) -> bool {
     let passed = variable.holds.passed.as_ref();
     passed.is_some_and(|passed| !passed.addresses.is_empty())
@@ -110,13 +110,13 @@ impl GpuSession {
     /// Loads a plan for timing, with the inputs of that seed.
     ///
     /// # Errors
-    /// The device refuses the code or a launch, or its memory is full.
+    /// The device rejects the code or a launch, or its memory is full.
     pub fn load_subject(&mut self, plan: &Plan, seed: u64) -> Result<Subject, Judgement> {
         let mut plan = plan.clone();
         self.gpu.adopt(&mut plan.code)?;
         let number = self.subjects.next;
         self.subjects.next += 1;
-        // Sets are added to a subject by its number, so that it must exist already.
+        // Sets are added to a subject by its number, so it must exist first.
         self.subjects.loaded.insert(
             number,
             Loaded {
@@ -139,7 +139,7 @@ impl GpuSession {
         }
     }
 
-    /// Loads several plans; where one fails, none stays loaded.
+    /// Loads several plans; if one fails, none stays loaded.
     ///
     /// # Errors
     /// As [`load_subject`](Self::load_subject).
@@ -203,7 +203,7 @@ impl GpuSession {
             return Ok(known);
         }
         if loaded.plan.variables.iter().any(points) {
-            // A variable points into one set only.
+            // A variable can point into one set only.
             return Ok(Sets {
                 count: 1,
                 most_launches: 1,
@@ -222,7 +222,7 @@ impl GpuSession {
         let wanted = (CACHE_MULTIPLE * self.gpu.facts().l2_bytes).div_ceil(bytes);
         let (free, _) = self.gpu.call(|driver, _| driver.memory_info())?;
         let room = have + free / MEMORY_SHARE / (bytes + 4 * super::session::GUARD_BYTES);
-        // At least two, so that a sample never reads only what the previous one has just read.
+        // At least two, so that a sample does not only read data that the previous one has just read.
         let count = wanted.min(MAX_SETS).min(room).max(2);
         let sets = Sets {
             count: count as usize,
@@ -304,7 +304,7 @@ impl GpuSession {
             "{:?}|{:?}|{:?}|{:?}|{index}|{seed}",
             argument.element, argument.shape, argument.fill, argument.layout
         );
-        // A generator's output follows from its code.
+        // A generator's output is determined by its code.
         let kept = !matches!(argument.fill, Fill::Kernel(_));
         if !kept {
             let made = generate::run_generators(self, plan, seed);

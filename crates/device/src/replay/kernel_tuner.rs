@@ -35,7 +35,7 @@ pub(super) fn read<'a>(
         .map(|(key, raw)| row(source, &names, key, raw))
         .collect::<Result<Vec<_>, _>>()?;
     let (problem, sizes) = problem(source.optional(top.problem_size)?);
-    // Kernel Tuner keeps unknown keys, so ours survives its own writer.
+    // Kernel Tuner's own writer preserves unknown keys, such as this one.
     let tuner: Option<serde_json::Value> = source.optional(top.tuner)?;
     Ok(Table {
         timing: timing_of(tuner.as_ref().and_then(|tuner| tuner.get("timing"))),
@@ -99,7 +99,7 @@ const FIELDS: [&str; 11] = [
     "energy",
 ];
 
-/// Takes the fields before the first measured one as parameters, in files without declarations.
+/// Returns the fields before the first measured one as parameters, for files without declarations.
 fn parameters_of_first_row<'a>(
     source: &Source<'a>,
     rows: &Entries<'a, &'a RawValue>,
@@ -238,7 +238,7 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
                 "time" => time = map.next_value()?,
                 "times" => {
                     let given = map.next_value::<Option<Vec<Option<f64>>>>()?;
-                    // Python's NaN has become `null`, and is no time.
+                    // Python's NaN has become `null`, which is not a time.
                     times = given.into_iter().flatten().flatten().collect();
                 }
                 "__error__" => error = map.next_value::<Option<String>>()?,

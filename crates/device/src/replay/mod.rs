@@ -113,7 +113,7 @@ impl Recording {
         })
     }
 
-    /// Returns parameters and constraints as the store keeps them. A recorded file has no defaults.
+    /// Returns parameters and constraints in stored form. A recorded file has no defaults.
     #[must_use]
     pub fn definition(&self) -> Definition {
         Definition {
@@ -146,8 +146,7 @@ impl Recording {
         configs
     }
 
-    /// Returns the record of a configuration. A valid one without a row counts as failed, at no
-    /// cost.
+    /// Returns the record of a configuration. A valid one without a row counts as failed, at no cost.
     #[must_use]
     pub fn lookup(&self, config: &Config) -> Recorded {
         self.rows.get(config).cloned().unwrap_or_else(|| Recorded {

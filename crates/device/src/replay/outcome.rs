@@ -5,7 +5,7 @@ use tuner_core::record::Verdict;
 use tuner_core::recorded::Outcome;
 use tuner_core::units::Micros;
 
-/// Time in milliseconds by which files before 2015 or so mark a failure.
+/// Time in milliseconds that marks a failure in files before about 2015.
 const FAILED_MS: f64 = 1e20;
 
 /// Returns the outcome of a row with a mean, in milliseconds, and optional single launches.

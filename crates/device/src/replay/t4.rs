@@ -135,7 +135,7 @@ fn row(
                 format!("every configuration needs exactly {}", names.join(", ")),
             )
         })?;
-    // The launches alone are the least that the benchmark took.
+    // The launches alone are a lower bound of the benchmark's time.
     let benchmark = result
         .times
         .benchmark

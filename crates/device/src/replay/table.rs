@@ -27,7 +27,7 @@ pub(super) struct Top<'a> {
     pub(super) metadata: Option<&'a RawValue>,
 }
 
-/// The text being read, against which the positions of slices are measured.
+/// The text being read, relative to which the positions of slices are computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) text: &'a Text,
@@ -59,8 +59,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns the kind of a file's times: predicted if its `timing` field says so, else recorded,
-/// whatever other value the field has.
+/// Returns the kind of a file's times: predicted if its `timing` field says so, else recorded.
 pub(super) fn timing_of(field: Option<&serde_json::Value>) -> TimingKind {
     match field.and_then(serde_json::Value::as_str) {
         Some(name) if name == TimingKind::Predicted.name() => TimingKind::Predicted,
@@ -203,7 +202,7 @@ impl Table {
         Ok(Config::new(choices))
     }
 
-    /// Returns the set that the constraints define, or without constraints the recorded rows.
+    /// Returns the set that the constraints define, or the recorded rows without constraints.
     #[expect(
         clippy::indexing_slicing,
         reason = "every row has a value for each parameter, and constraints are numbered by their own list"

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tuner_core::files;
 use tuner_space::{Diagnostic, Diagnostics, ExprError};
 
-/// Advice for a damaged file; any repair would be a guess.
+/// Advice for a damaged file: repairing it would require guesses.
 const REPAIR_ADVICE: &str = "get the file again, or cut it back to its last whole row";
 
 /// A recorded file, decompressed.
@@ -34,7 +34,7 @@ impl Text {
             path: path.to_owned(),
             text: without_python_numbers(text),
         };
-        // The part before the damage gives the error its place.
+        // Decompressing the part before the damage gives the error a position.
         if let Some(error) = damage {
             return Err(decoded.error(
                 decoded.text.len(),
@@ -62,8 +62,8 @@ impl Text {
         name.strip_suffix(".json").unwrap_or(name).to_owned()
     }
 
-    /// Returns the text as one JSON document, closing what its writer has not closed yet: Kernel
-    /// Tuner appends one row and comma at a time. `buffer` holds the text if it had to be changed.
+    /// Returns the text as one JSON document, closing open brackets: Kernel Tuner appends one row and comma
+    /// at a time. `buffer` holds the text if it had to be changed.
     pub(super) fn complete<'a>(&'a self, buffer: &'a mut String) -> Result<&'a str, Diagnostics> {
         let trimmed = self.text.trim_end();
         if let Some(rows) = trimmed.strip_suffix(',') {
@@ -72,7 +72,7 @@ impl Text {
         }
         let check = |text: &str| serde_json::from_str::<IgnoredAny>(text);
         match check(trimmed) {
-            // A whole row, but neither comma nor closing braces.
+            // A complete row without comma and closing braces.
             Err(error) if error.is_eof() && trimmed.ends_with(['}', '{']) => {
                 let closed = ["}}", "}"]
                     .map(|end| format!("{trimmed}{end}"))
@@ -133,9 +133,8 @@ impl Text {
     }
 }
 
-/// Replaces `NaN`, `Infinity` and `-Infinity`, which Python's `json` writes although JSON does not
-/// have them, by `null`. Positions are unchanged if a blank precedes a `NaN`, as in Python's
-/// output.
+/// Replaces `NaN`, `Infinity` and `-Infinity`, which Python's `json` writes although they are not valid
+/// JSON, by `null`. Positions are unchanged if a blank precedes a `NaN`, as in Python's output.
 fn without_python_numbers(text: String) -> String {
     const NUMBERS: [(&str, &str); 4] = [
         (" NaN", "null"),
@@ -156,7 +155,7 @@ fn without_python_numbers(text: String) -> String {
             continue;
         }
         in_string ^= first == '"';
-        // The character behind a backslash belongs to the text, even if it is a quote.
+        // The character after a backslash is part of the text, even if it is a quote.
         let count = if first == '\\' { 2 } else { 1 };
         let bytes = rest.chars().take(count).map(char::len_utf8).sum();
         let (taken, left) = rest.split_at(bytes);

@@ -1,16 +1,16 @@
-//! Shadow values of a buffer, as the gate takes them.
+//! Conversion of shadow values to the gate's form.
 
 use ::vgpu::{BufferId, FloatFormat, GlobalMemory};
 use tuner_core::element::Element;
 use tuner_judge::gate::spread::shadow_error_type;
 
-/// Returns the distance of each number's shadow value from the number, 0 where it has none.
+/// Returns the distance of each number's shadow value from the number, 0 if it has none.
 pub(super) fn shadow_errors(
     memory: &GlobalMemory,
     buffer: BufferId,
     element: Element,
 ) -> Option<Vec<u8>> {
-    // Singles are the only type that has them.
+    // Only float32 has shadow values.
     let ty = shadow_error_type(element)?;
     let bytes = memory.read(buffer);
     let mut errors = Vec::with_capacity(bytes.len());

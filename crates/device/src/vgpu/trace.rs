@@ -1,4 +1,4 @@
-//! Traces the bytes that blocks access, by executing only the instructions that decide this.
+//! Tracing of the bytes that blocks access, by executing only the instructions that determine them.
 
 use super::variables::{self, no_room};
 use super::{VirtualGpu, hazard, launchable, refused};
@@ -95,7 +95,7 @@ fn watch_whole(watch: &mut Watch, gpu: &VirtualGpu, buffer: BufferId) {
     watch.add(&gpu.memory, buffer, &(0..bytes));
 }
 
-/// Returns why a trace may differ from the kernel's accesses, if it may.
+/// Returns the reason why a trace may differ from the kernel's accesses, if it may.
 fn unreliable(gpu: &VirtualGpu, watch: &Watch, report: &vgpu::LaunchReport) -> Option<String> {
     let access = [HazardKind::OutOfBounds, HazardKind::Misaligned];
     if let Some(other) = report.hazards.iter().find(|h| !access.contains(&h.kind)) {
@@ -104,7 +104,7 @@ fn unreliable(gpu: &VirtualGpu, watch: &Watch, report: &vgpu::LaunchReport) -> O
     if report.accesses.iter().any(|accesses| accesses.cut) {
         return Some("its accesses are too scattered".to_owned());
     }
-    // A module variable that the kernel writes may decide the accesses of later blocks.
+    // A module variable that the kernel writes may determine the accesses of later blocks.
     let variable = |buffer: &BufferId| !gpu.buffers.contains(buffer);
     let mut variables = gpu.memory.buffers().filter(variable);
     variables

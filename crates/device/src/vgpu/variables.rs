@@ -35,8 +35,8 @@ pub(super) fn restore(gpu: &mut VirtualGpu, code: &Code) -> Result<(), Judgement
         return Ok(());
     }
     let module = gpu.module(code, None)?;
-    // A byte counts as state of an earlier launch if it differs from its loaded value, and not
-    // from what the runs to undo left there.
+    // A byte is state of an earlier launch if it differs from its loaded value, but not from the value that
+    // the undone runs left there.
     module.reload_variables(&mut gpu.memory);
     if let Some(values) = find_values(&gpu.kept, code) {
         let set = module.set_variables(&mut gpu.memory, values);
@@ -88,7 +88,7 @@ pub(super) fn set(
     Ok(true)
 }
 
-/// Notes the values with which later runs begin.
+/// Records the values with which later runs start.
 fn note_found(gpu: &mut VirtualGpu, code: &Code, module: &Module) -> Result<(), Judgement> {
     let now = module.variables(&mut gpu.memory);
     let now = now.map_err(|error| no_room(&error))?;
@@ -115,7 +115,7 @@ pub(super) fn no_room(error: &MemoryError) -> Judgement {
     )
 }
 
-/// Returns the values that belong to this code.
+/// Returns the values of this code.
 fn find_values<'a>(
     values: &'a Option<(Arc<str>, Vec<Vec<u8>>)>,
     code: &Code,

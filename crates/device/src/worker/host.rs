@@ -28,15 +28,15 @@ pub struct Worker {
     running: Option<Process>,
     opened: Option<Opened>,
     restarts: u64,
-    /// Candidates in a row for which the device failed twice.
+    /// Consecutive candidates for which the device failed twice.
     failures: u32,
-    /// Candidates in a row that lost all their workers.
+    /// Consecutive candidates that lost all their workers.
     losses: u32,
 }
 
-/// Candidates in a row with a failing device that can still be opened, before it counts as lost.
+/// Consecutive candidates with a failing device that can still be opened, before the device counts as lost.
 const MAX_FAILURES: u32 = 3;
-/// Candidates in a row that lose all their workers, before the run is aborted.
+/// Consecutive candidates that lose all their workers, before the run is aborted.
 const MAX_LOSSES: u32 = 8;
 /// Maximum delay of a failed assertion's text after its error code.
 const MAX_OUTPUT_LAG: Duration = Duration::from_millis(50);
@@ -162,8 +162,7 @@ impl Worker {
         }
     }
 
-    /// Times the best candidates once more, interleaved, in a fresh process. Returns one time or
-    /// reason each.
+    /// Times the best candidates again, interleaved, in a fresh process. Returns one time or reason each.
     ///
     /// # Errors
     /// The device failed.
@@ -193,8 +192,8 @@ impl Worker {
         contest
     }
 
-    /// Sends a request whose failure is the candidate's: hangs and deaths become its judgement. A
-    /// device failure gets a second attempt in a fresh process, a lost process a third.
+    /// Sends a request whose failure is the candidate's: hangs and deaths become its judgement. A device
+    /// failure gets a second attempt in a fresh process, a lost process a third.
     fn candidate(&mut self, request: &Request) -> Result<Result<Response, Judgement>, WorkerError> {
         let (mut losses, mut failed) = (0, None);
         while losses < ATTEMPTS {
@@ -306,7 +305,7 @@ impl Worker {
                 | RequestOutcome::WorkerLost(why)
                 | RequestOutcome::DeviceLost(why) => why,
             };
-            // It ends before the pause, so that the device is free when the next one opens it.
+            // The process ends before the pause, so that the device is free when the next one opens it.
             drop(running);
             match pauses.next() {
                 Some(pause) => std::thread::sleep(pause),
@@ -318,14 +317,14 @@ impl Worker {
     /// Sends a request and waits for its answer; the worker is discarded unless it can continue.
     fn send_request(&mut self, request: &Request) -> Result<RequestOutcome, WorkerError> {
         let parts = parts_of(request.clone())?;
-        // A worker that died while idle did so independently of this candidate.
+        // A worker that died while idle was not killed by this candidate.
         let idle = self.running.take();
         self.restarts += u64::from(idle.as_ref().is_some_and(Process::is_gone));
         let mut running = match idle.filter(|running| !running.is_gone()) {
             Some(running) => running,
             None => self.ready()?,
         };
-        // Text of the candidate before must not explain a crash of this one.
+        // Output of the previous candidate must not explain a crash of this one.
         running.forget_said();
         let (answer, corrupted) = self.exchange(&mut running, &parts, Step::Load)?;
         if matches!(answer, RequestOutcome::Response(_)) && !corrupted {
@@ -366,7 +365,7 @@ impl Worker {
                     let why = format!("no answer within {limit} s ({step:?}); worker killed");
                     break RequestOutcome::Hung(why);
                 }
-                // A kill from outside says nothing about the candidate.
+                // An external kill is not evidence about the candidate.
                 Err(failure) if failure.is_from_outside() => {
                     break RequestOutcome::WorkerLost(failure.to_string());
                 }
@@ -398,7 +397,7 @@ fn parts_of(request: Request) -> Result<Parts, WorkerError> {
     parts.map_err(|error| WorkerError::Failed(error.to_string()))
 }
 
-/// Adds printed text (a failed assertion, say) to the verdict of a crash.
+/// Adds printed text (such as a failed assertion) to the verdict of a crash.
 fn with_output(running: &mut Process, mut response: Response, corrupted: bool) -> Response {
     if let Response::Judged(timed) | Response::Measured(timed, ..) = &mut response
         && corrupted

@@ -33,7 +33,7 @@ pub enum Request {
     Examine(u64),
     /// Compare two candidates that have passed the gate.
     Duel(Box<TimingComparison>),
-    /// Time the best candidates once more.
+    /// Time the best candidates again.
     Finale(Box<TimingComparison>),
 }
 
@@ -42,8 +42,8 @@ pub enum Request {
 pub struct MeasureRequest {
     /// The candidate.
     pub job: Job,
-    /// The fixed reference of its kernel and problem, which has passed the gate; `None` while there
-    /// is none: the candidate is its own reference.
+    /// The fixed reference of its kernel and problem, which has passed the gate; `None` if there is none
+    /// yet: the candidate is its own reference.
     pub reference: Option<Plan>,
     /// The best candidate so far.
     pub incumbent: Option<IncumbentPlan>,

@@ -20,7 +20,7 @@ fn every_call_of_the_door_is_made_on_the_way() {
 
 #[test]
 fn every_error_of_every_call_becomes_its_verdict_and_never_a_panic() {
-    // Their failure has no effect: the handle is dropped either way, or the value is optional.
+    // Their failure has no effect: the handle is dropped in any case, or the value is optional.
     let tolerated = [
         "cuMemFree_v2",
         "cuGraphExecDestroy",

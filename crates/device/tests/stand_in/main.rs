@@ -1,5 +1,5 @@
-//! The whole path of a candidate on the stand-in driver, and the outcome of every error that a
-//! driver call can return.
+//! The complete path of a candidate on the stand-in driver, and the outcome of every error that a driver
+//! call can return.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should fail")]
 
@@ -25,7 +25,7 @@ use tuner_judge::stopwatch::Stopwatch;
 use tuner_judge::timing::calibration::{Probe, Prober};
 use tuner_testkit::fake::{Costs, Failing, Gauges, Meter, Notes, VirtualDriver};
 
-/// Helper kernels as far as the stand-in needs them: it recognises them by name.
+/// Minimal helper kernels: the stand-in recognises them by name.
 const HELPERS: &str = "
 .version 8.0
 .target sm_80
@@ -183,7 +183,7 @@ fn all_steps(session: &mut GpuSession) -> Result<(), Judgement> {
     Stopwatch::poison(session, subject)?;
     session.sample(subject, CacheMode::Cold, 3)?;
     session.outputs(subject)?;
-    // The large buffers of the other probes add nothing.
+    // The large buffers of the other probes are not needed.
     for probe in [Probe::Null, Probe::Single] {
         session.probe(probe)?;
     }
@@ -325,7 +325,7 @@ fn values_that_launches_drove_to_infinity_are_noticed() {
 #[test]
 fn a_subject_outlives_the_job_whose_equal_code_was_loaded_first() {
     let mut session = sound();
-    // The same SASS twice, as two messages bring it.
+    // The same SASS twice, as in two separate messages.
     let (candidate, reference) = (plan(0.0), plan(0.0));
     run(&mut session, &candidate).unwrap();
     let subject = session.load_subject(&reference, 7).unwrap();

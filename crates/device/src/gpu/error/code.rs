@@ -11,7 +11,7 @@ macro_rules! codes {
     ($($name:ident = $result:ident, $blame:expr, $meaning:literal;)*) => {
         $(#[doc = concat!("`", stringify!($result), "`: ", $meaning, ".")]
         pub const $name: u32 = R::$result as u32;)*
-        /// All of them: number, the driver's name, meaning, cause.
+        /// All distinguished codes: number, the driver's name, meaning, cause.
         pub const ALL: &[(u32, &str, &str, Blame)] = &[
             $(($name, stringify!($result), $meaning, $blame),)*
         ];

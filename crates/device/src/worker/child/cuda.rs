@@ -1,4 +1,4 @@
-//! A real GPU in a worker. The context lives as long as this process.
+//! A real GPU in a worker. The context exists as long as this process.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks are numbered by the worker itself, and finalists by the request whose plans they index"
@@ -71,7 +71,7 @@ impl Cuda {
             gpu::open_counted()
                 .map_err(gpu::GpuError::from)
                 .and_then(|(mut driver, counter)| {
-                    // Before there is a context, so that all listed processes are others.
+                    // No context exists yet, so all listed processes are others.
                     gpu::facts::start(&mut *driver)?;
                     let facts = gpu::GpuFacts::read(&mut *driver, self.ordinal)?;
                     let mut monitor = Monitor::open(&facts.uuid);
@@ -101,7 +101,7 @@ impl Cuda {
         }
         let replies = self.replies.clone();
         session.announce_launches(Box::new(move |step| {
-            // A broken pipe shows at the next answer.
+            // A broken pipe is detected at the next answer.
             let _ = reply(&replies, &Response::Begins(step));
         }));
         self.open = Some(OpenGpu {
@@ -134,7 +134,7 @@ impl Served for Cuda {
             Err(Failure::Pipe(error)) => return Err(error),
         };
         Ok(match bench.session.gpu.corrupted() {
-            // A fault of the device says nothing about the candidate.
+            // A fault of the device is not evidence about the candidate.
             Some(error) if bench.session.gpu.is_device_fault() => Response::Lost(error.to_string()),
             _ => answer,
         })
@@ -195,8 +195,7 @@ impl OpenGpu {
         Ok(calibration)
     }
 
-    /// Loads the code and takes the candidate through the gate. Returns the evidence for the timed
-    /// problem if it passed.
+    /// Loads the code and verifies the candidate. Returns the evidence for the timed problem if it passed.
     fn judge<'a>(
         &mut self,
         job: &'a Job,
@@ -256,7 +255,7 @@ impl OpenGpu {
         measuring: &MeasureRequest,
         begins: Begins<'_>,
     ) -> Result<(TimedJudgement, Option<RelativeTime>), Failure> {
-        // One seed and one run decide whether to time the candidate; the requested level is for
+        // One seed and one run decide whether to time the candidate; the requested level is only for
         // potential winners.
         let first = Job {
             level: Level::First,
@@ -284,8 +283,8 @@ impl OpenGpu {
         })
     }
 
-    /// Returns the absolute and relative time of a verified candidate, or the reason for their
-    /// absence: the device failed, or the candidate was refused.
+    /// Returns the absolute and relative time of a verified candidate, or the reason for their absence: the
+    /// device failed, or the candidate was rejected.
     fn time(
         &mut self,
         measuring: &MeasureRequest,

@@ -13,15 +13,15 @@ use tuner_process::{Replies, free_memory};
 
 /// Divisor of the machine's memory for reference data on the host.
 const HOST_SHARE: u64 = 4;
-/// Minimum and maximum of the same, bytes.
+/// Minimum and maximum memory for reference data, bytes.
 const HOST_BYTES: (u64, u64) = (1 << 30, 32 << 30);
 /// Maximum size of float64 results on disk, bytes.
 const DISK_BYTES: u64 = 4 << 30;
 /// Interval of progress messages to the host while these are computed.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Creates the reference data of this process. Float64 results are computed on all cores, with
-/// progress messages to the host, which would otherwise take a large problem for a hanging kernel.
+/// Creates the reference data of this process. Float64 results are computed on all cores, with progress
+/// messages to the host, which would otherwise mistake a large problem for a hanging kernel.
 pub(super) fn references(replies: &Replies) -> References {
     let (least, most) = HOST_BYTES;
     let bytes = free_memory().map_or(least, |free| (free / HOST_SHARE).clamp(least, most));
@@ -30,7 +30,7 @@ pub(super) fn references(replies: &Replies) -> References {
         let mut told = lock(&told);
         if told.elapsed() >= PROGRESS_INTERVAL {
             *told = Instant::now();
-            // A broken pipe shows at the next answer.
+            // A broken pipe is detected at the next answer.
             let _ = reply(&replies, &Response::Begins(Step::Gate));
         }
     }));

@@ -21,15 +21,15 @@ use tuner_judge::gate::verify::{Demands, Evidence, OUTPUT_LIMIT, add_new, verify
 use tuner_judge::session::Session;
 use tuner_process::{Parent, Replies, to_json};
 
-/// Callback that reports the begin of a step to the parent; its deadline starts then.
+/// Callback that reports the start of a step to the parent; its deadline starts then.
 type Begins<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
 
-/// A device that answers requests. A failure of the device is an answer; an error means that the
-/// parent is gone.
+/// A device that answers requests. A failure of the device is an answer; an error means that the parent has
+/// exited.
 trait Served {
     fn answer(&mut self, request: Request, begins: Begins<'_>) -> io::Result<Response>;
 
-    /// Returns why this process cannot continue after its last answer, if it cannot.
+    /// Returns the reason why this process cannot continue after its last answer, if it cannot.
     fn corrupted(&self) -> Option<String> {
         None
     }
@@ -38,7 +38,7 @@ trait Served {
 /// Runs a worker of a virtual GPU on this process's standard streams.
 ///
 /// # Errors
-/// The parent is gone or is not a tuner.
+/// The parent has exited or is not a tuner.
 pub fn run(arch: &'static ::vgpu::Arch, limits: Limits) -> io::Result<()> {
     let parent = Parent::connect()?;
     serve(&mut virtual_gpu::Virtual::new(arch, limits), &parent)
@@ -61,7 +61,7 @@ fn serve(device: &mut dyn Served, parent: &Parent) -> io::Result<()> {
             reply(&replies, &Response::Begins(step))
         })?;
         if let Some(why) = device.corrupted() {
-            // The answer ends the exchange, so that the warning goes before it.
+            // The answer ends the exchange, so the warning is sent before it.
             reply(&replies, &Response::Corrupted(why))?;
         }
         reply(&replies, &answer)?;
@@ -93,7 +93,7 @@ enum GateOutcome<'a> {
     },
 }
 
-/// Takes a candidate through the gate: each check problem, then the timed one.
+/// Verifies a candidate: each check problem, then the timed one.
 fn gate<'a>(
     session: &mut dyn Session,
     references: &mut References,
@@ -194,8 +194,8 @@ fn covers(compared: &BTreeSet<usize>, plan: &Plan) -> bool {
     !compared.is_empty() && compared.len() == plan.compared().count()
 }
 
-/// Builds the judgement of a candidate without faults whose outputs were not all compared, or
-/// (`not_finite`) were compared with values that prove nothing.
+/// Builds the judgement of a candidate without faults, some of whose outputs were not compared, or
+/// (`not_finite`) were compared with values that are no evidence.
 fn unchecked(
     plan: &Plan,
     compared: &BTreeSet<usize>,
@@ -235,7 +235,7 @@ fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     }
 }
 
-/// Builds the judgement of a candidate with an unfinished block that nothing else verifies.
+/// Builds the judgement of a candidate with an unfinished block and no other verification.
 fn unfinished(exhausted: &str, worst: Option<f64>) -> Judgement {
     let why = format!(
         "{exhausted}; it hangs, or it is judged right by check problems that run whole: give some"
@@ -248,7 +248,7 @@ fn unfinished(exhausted: &str, worst: Option<f64>) -> Judgement {
 
 fn rejected(rejection: Judgement, worst: Option<f64>) -> Judgement {
     Judgement {
-        // JSON has no infinity: the largest finite number stands for a non-finite error.
+        // JSON has no infinity, so the largest finite number replaces a non-finite error.
         max_error: larger(worst, rejection.max_error).map(|error| error.min(f64::MAX)),
         ..rejection
     }

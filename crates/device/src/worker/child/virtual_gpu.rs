@@ -16,7 +16,7 @@ use tuner_process::free_memory;
 
 /// Divisor of the machine's memory for reference data: each core may have a worker.
 const HOST_SHARE: u64 = 32;
-/// Minimum and maximum of the same, bytes.
+/// Minimum and maximum memory for reference data, bytes.
 const HOST_BYTES: (u64, u64) = (128 << 20, 1 << 30);
 
 /// A virtual GPU with its state between candidates.
@@ -100,7 +100,7 @@ pub fn judge(
                     ..why
                 };
             }
-            // If nothing was to be timed, the prediction for the last problem is only informative.
+            // If no time was requested, the prediction for the last problem is only informative.
             Err(_) => {}
         }
     }

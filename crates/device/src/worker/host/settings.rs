@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tuner_core::plan::{Code, CodeFormat};
 
-/// Variable of a program that runs under `tuner exec`: its driver is a virtual GPU, which executes PTX.
+/// Variable of a program under `tuner exec`: its driver is a virtual GPU, which executes PTX.
 const EXEC_VARIABLE: &str = "TUNER_EXEC_SOCKET";
 /// Factor of the deadlines under `tuner exec`, where the host executes kernels.
 const EXEC_PATIENCE: u32 = 30;
 
-/// Settings of glibc's allocator. A worker allocates a problem's buffers anew for each run. By default
-/// every free returns their pages to the kernel, which clears them at the next allocation: a quarter
-/// of the time of the first trials of softmax.
+/// Settings of glibc's allocator. A worker allocates a problem's buffers for each run. By default every
+/// free returns their pages to the kernel, which clears them at the next allocation: a quarter of the time
+/// of the first trials of softmax.
 const ALLOCATOR: [(&str, &str); 2] = [
     ("MALLOC_MMAP_THRESHOLD_", "1073741824"),
     ("MALLOC_TRIM_THRESHOLD_", "17179869184"),
@@ -122,7 +122,7 @@ pub enum WorkerError {
     /// The space file and its oracle do not match.
     #[error("{0}")]
     Unusable(String),
-    /// The device no longer responds, in fresh processes either.
+    /// The device no longer responds, even in new processes.
     #[error(
         "the device is lost: {0}; all finished work is stored (check `nvidia-smi` and the \
          kernel log, then continue with --resume)"

@@ -11,14 +11,14 @@ use tuner_judge::gate::Verified;
 use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::executor::{self, HEADLINE};
 
-/// Result of a plan in a process that another one ended.
+/// Builds the result of a plan after another one ended the process.
 fn not_judged() -> Judgement {
     Judgement::new(Verdict::NotJudged, "another candidate ended the process")
 }
 
 impl OpenGpu {
-    /// Takes each plan of a comparison through the gate on the comparison's seed. Those behind one that
-    /// makes the context unusable are not judged.
+    /// Verifies each plan of a comparison on the comparison's seed. Plans after one that makes the context
+    /// unusable are not judged.
     fn verified(
         &mut self,
         contest: &TimingComparison,
@@ -79,7 +79,7 @@ impl OpenGpu {
     ) -> Result<Response, Failure> {
         let mut verified = self.verified(contest, begins)?;
         if self.session.gpu.corrupted().is_some() {
-            // Those before the one that failed cannot be timed any more.
+            // Candidates before the failed one can no longer be timed.
             let passed = verified.iter_mut().filter(|verified| verified.is_ok());
             passed.for_each(|verified| *verified = Err(not_judged()));
         }

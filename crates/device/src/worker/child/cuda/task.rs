@@ -10,8 +10,8 @@ use tuner_judge::stopwatch::Subject;
 use tuner_judge::timing::executor::{Incumbent, TimingResult, TimingSession};
 use tuner_judge::timing::plan::Runner;
 
-/// Maximum number of timing sessions, one per kernel and problem that a run alternates between, if
-/// the GPU's memory suffices.
+/// Maximum number of timing sessions, one per kernel and problem between which a run alternates, if the
+/// GPU's memory suffices.
 const MAX_SESSIONS: usize = 64;
 /// Divisor of the memory: a session is dropped if less than this share is free.
 const MEMORY_SHARE: u64 = 4;
@@ -122,7 +122,7 @@ impl OpenGpu {
         task.timing.incumbent = Some(Incumbent {
             runner: Runner {
                 subject,
-                // The ratio gives its time without another measurement.
+                // The ratio determines its time without another measurement.
                 launches: settings().launches(rival.ratio * unit),
             },
             ratio: rival.ratio,
