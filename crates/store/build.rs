@@ -1,5 +1,5 @@
-//! Lists the files of the top folder `migrations/`, so that they are embedded: their versions,
-//! descriptions and texts, as sqlx takes them from names such as `20251121120000_first_schema.sql`.
+//! Lists the files of the top folder `migrations/`, so that they are embedded: their versions, descriptions
+//! and texts, as sqlx derives them from names such as `20251121120000_first_schema.sql`.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
-//! Baseline times: stored as their commands reported them, compared with the rows of the
-//! leaderboard.
+//! Baseline times: stored as reported by their commands, compared with the rows of the leaderboard.
 
 use super::Store;
 use super::board::Board;
@@ -45,7 +44,7 @@ async fn latest(
     problem: i64,
     device: i64,
 ) -> Result<Option<BaselineRecord>, sqlx::Error> {
-    // A figure of an earlier run is of more use than a later failure.
+    // A figure of an earlier run is more useful than a later failure.
     let row = sqlx::query(
         "SELECT b.command, b.name, b.version, b.visits, b.reference, b.failure
          FROM baselines b JOIN tasks t ON t.id = b.task JOIN runs r ON r.id = t.run

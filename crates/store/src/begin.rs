@@ -1,4 +1,4 @@
-//! Begin and reopening of a run: the rows that all others reference.
+//! Start and reopening of a run: the rows that all others reference.
 
 use super::error::broken;
 use super::owner;
@@ -91,7 +91,7 @@ async fn open_task(
     task: &TaskStart,
 ) -> Result<OpenTask, sqlx::Error> {
     let kernel = open_kernel(connection, start, task).await?;
-    // The update that changes nothing makes RETURNING yield the id of an existing row.
+    // The update without a change makes RETURNING yield the id of an existing row.
     let problem: i64 = sqlx::query_scalar(
         "INSERT INTO problems (kernel, name, sizes) VALUES (?1, ?2, ?3)
          ON CONFLICT (kernel, name, sizes) DO UPDATE SET name = name RETURNING id",
@@ -108,7 +108,7 @@ async fn open_task(
     .bind(serde_json::to_string(&task.definition).unwrap_or_default())
     .fetch_one(&mut *connection)
     .await?;
-    // A resumed run has the row already; its definition and paths may have changed.
+    // A resumed run already has the row; its definition and paths may have changed.
     let task_id: i64 = sqlx::query_scalar(
         "INSERT INTO tasks (run, problem, definition, default_config, space_path)
          VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (run, problem)
@@ -132,8 +132,8 @@ async fn open_task(
     })
 }
 
-/// Finds or inserts the row of a kernel's version. A row from before references were recorded gets
-/// the first reference used with it; a further reference creates a separate version.
+/// Finds or inserts the row of a kernel's version. A row that predates stored references gets the first
+/// reference used with it; any other reference creates a separate version.
 async fn open_kernel(
     connection: &mut SqliteConnection,
     start: &RunStart,
@@ -215,7 +215,7 @@ pub(super) async fn reopen(
             .fetch_optional(&mut *transaction)
             .await?
             .ok_or_else(|| broken(format!("there is no run {id}")))?;
-    // This process may have failed to record that it left the run.
+    // This process may have failed to record its exit from the run.
     let elsewhere = |owner: &str| owner != owner::current() && owner::is_alive(owner);
     if state == "running" && owner.as_deref().is_some_and(elsewhere) {
         return Err(broken(format!(

@@ -27,8 +27,7 @@ pub struct Board {
     pub space_path: Option<PathBuf>,
     /// The default configuration, as of the latest run, if valid.
     pub default_config: Option<ConfigValues>,
-    /// Identity of the reference of the rows; `None` on replay, and for results from before it was
-    /// recorded.
+    /// Identity of the reference of the rows; `None` on replay, and for results that predate its recording.
     pub reference_hash: Option<String>,
     /// Driver of the best row, if it has one.
     pub driver: Option<String>,

@@ -45,7 +45,7 @@ pub struct ChangeTime {
     pub config: ConfigValues,
 }
 
-/// Change with all that is known of it.
+/// Change with all known data.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct Change {
     /// Number of the change; 0 before it is stored.
@@ -60,9 +60,9 @@ pub struct Change {
     pub note: String,
     /// Unified diff against the parent; empty without a new source.
     pub diff: String,
-    /// Source, where the answer could be applied.
+    /// Source, if the answer could be applied.
     pub source: Option<String>,
-    /// Search space as JSON, where the answer could be applied.
+    /// Search space as JSON, if the answer could be applied.
     pub space: Option<String>,
     /// Tokens of the answer.
     pub tokens: u32,
@@ -76,7 +76,7 @@ pub struct Change {
     pub verdict: Option<String>,
     /// Finding in one line.
     pub detail: String,
-    /// Hash of its machine code; empty where it was not compiled.
+    /// Hash of its machine code; empty if it was not compiled.
     pub code: String,
     /// Figures by which novelty is judged.
     #[sqlx(json)]
@@ -151,8 +151,7 @@ impl Store {
         .await
     }
 
-    /// Stores a change with its times in one transaction, and returns its number. It may be announced
-    /// then.
+    /// Stores a change with its times in one transaction, and returns its number. It may then be announced.
     ///
     /// # Errors
     /// The database cannot be written, or the round is stored already.
@@ -270,7 +269,7 @@ async fn add(
     .bind(now())
     .fetch_optional(&mut *transaction)
     .await?
-    // The statement selects from `evolutions`, so without that evolution it inserts nothing.
+    // The statement selects from `evolutions`, so without that evolution it inserts no row.
     .ok_or_else(|| broken(format!("there is no evolution {evolution}")))?;
     for time in change.times {
         add_time(&mut transaction, id, time).await?;

@@ -9,18 +9,18 @@ use sqlx::{Connection as _, SqliteConnection};
 /// Outcome of a deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deletion {
-    /// The run and its results are gone.
+    /// The run and its results were deleted.
     Deleted,
     /// No such run.
     Missing,
-    /// Nothing was deleted; the reason.
+    /// Nothing was deleted, for this reason.
     Refused(&'static str),
 }
 
 impl Store {
-    /// Deletes a run that is over: its results, its note and its place in the queue, in one
-    /// transaction. Candidates that other runs measured keep those times. A run whose times another
-    /// run has reused stays.
+    /// Deletes an ended run: its results, its note and its entry in the queue, in one transaction.
+    /// Candidates that other runs measured keep those times. A run whose times another run has reused
+    /// stays.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -43,7 +43,7 @@ async fn delete(connection: &mut SqliteConnection, id: String) -> Result<Deletio
             .execute(&mut *transaction)
             .await?;
     }
-    // Both rows of a run that the daemon started bear its name.
+    // Both rows of a run that the daemon started have its name.
     let mut rows = 0;
     for statement in [
         "DELETE FROM runs WHERE name = ?1",
@@ -62,7 +62,7 @@ async fn delete(connection: &mut SqliteConnection, id: String) -> Result<Deletio
 
 /// Statements that delete the rows of a run, in order.
 const STATEMENTS: [&str; 6] = [
-    // A verdict that is not `ok` has no valid time: the trigger then chooses among those of other runs.
+    // A verdict other than `ok` has no valid time: the trigger then chooses among those of other runs.
     "UPDATE verdicts SET verdict = 'unchecked' WHERE verdict = 'ok' AND task IN
         (SELECT t.id FROM tasks t JOIN runs r ON r.id = t.run WHERE r.name = ?1)",
     "DELETE FROM verdicts WHERE task IN
@@ -110,7 +110,7 @@ async fn refusal(
     Ok(reused.then_some("another run has reused its times: delete that one first"))
 }
 
-/// Query: a later run has copied times of a run, which would go on ranking.
+/// Query: a later run has copied times of a run, which would continue to rank.
 const REUSED: &str = "SELECT EXISTS (
     SELECT 1 FROM verdicts v JOIN tasks t ON t.id = v.task JOIN runs r ON r.id = t.run
     JOIN measurements m ON m.verdict = v.id

@@ -7,10 +7,10 @@ use std::io::{Read as _, Write as _};
 
 /// Bytes of a detail that are stored in `verdicts` itself: lists show less.
 pub(super) const MAX_PLAIN_BYTES: usize = 1024;
-/// Longest detail that is read back, bytes; the stored form is a small part of it.
+/// Longest detail that is read back, bytes; the stored form is much smaller.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Returns the text for `verdicts`, and for a long detail also its compressed whole.
+/// Returns the text for `verdicts`, and for a long detail also the complete text, compressed.
 pub(super) fn packed(detail: &str) -> (&str, Option<Vec<u8>>) {
     if detail.len() <= MAX_PLAIN_BYTES {
         return (detail, None);
@@ -22,12 +22,12 @@ pub(super) fn packed(detail: &str) -> (&str, Option<Vec<u8>>) {
             let end = detail.floor_char_boundary(MAX_PLAIN_BYTES);
             (detail.get(..end).unwrap_or(detail), Some(body))
         }
-        // Writing to memory does not fail; if it did, the detail would be stored plain.
+        // Writing to memory does not fail; if it did, the detail would be stored uncompressed.
         Err(_) => (detail, None),
     }
 }
 
-/// Returns the packed detail; its beginning if the body is damaged.
+/// Returns the unpacked detail; only its beginning if the body is damaged.
 pub(super) fn unpacked(plain: String, body: Option<&[u8]>) -> String {
     let Some(body) = body else {
         return plain;

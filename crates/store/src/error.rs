@@ -72,7 +72,7 @@ pub enum Failure {
          keeps two files beside it), or name another file with --db"
     )]
     ReadOnly(String),
-    /// Its name now refers to another file, or none.
+    /// Its name now refers to another file, or to none.
     #[error(
         "the database was moved, deleted or replaced while it was in use; what was announced before \
          is in the file that had this name, and nothing after it is stored: put it back, or start \
@@ -206,7 +206,7 @@ impl StoreError {
             Some(14) => Failure::CannotOpen(detail),
             Some(7) => no_memory(&detail),
             Some(26) => Failure::NotADatabase,
-            // sqlx has no result code where SQLite cannot allocate the connection itself.
+            // sqlx has no result code if SQLite cannot allocate the connection itself.
             None if is_out_of_memory(error) => no_memory(&detail),
             _ => Failure::Broken(match error {
                 // A connection is a thread.

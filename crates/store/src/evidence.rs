@@ -1,4 +1,4 @@
-//! Evidence of measured times, and times taken again at the end of a run.
+//! Evidence of measured times, and times that are measured again at the end of a run.
 
 use super::Store;
 use super::error::{StoreError, broken};
@@ -41,7 +41,7 @@ pub(super) async fn insert_evidence(
             values.add(evidence.reference.as_ref().map(ToString::to_string))?;
             values.add(evidence.reference_us)?;
             values.add(samples_text(&evidence.reference_ratios))?;
-            // Stored beside the ratios, which a rank of many rows would otherwise have to parse.
+            // Stored with the ratios, so that a rank of many rows need not parse them.
             values.add(median(&evidence.reference_ratios))?;
             values.add(interval.map(|[low, _]| low))?;
             values.add(interval.map(|[_, high]| high))?;
@@ -134,7 +134,7 @@ async fn publish(
 ) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     let task = task_row(&mut transaction, &run, &task).await?;
-    // The final time belongs to the verdict of the first one, which proves the results.
+    // The final time is linked to the verdict of the first one, which proves the results.
     let verdict: i64 = sqlx::query_scalar(
         "SELECT v.id FROM verdicts v JOIN candidates c ON c.id = v.candidate
          JOIN measurements m ON m.verdict = v.id WHERE v.task = ? AND c.config = ?",
@@ -166,8 +166,8 @@ async fn publish(
 }
 
 impl Store {
-    /// Stores a time that was taken again at the end of a run, in a fresh process, as the valid
-    /// one; the first is kept. The run may have ended.
+    /// Stores a time that was measured again at the end of a run, in a fresh process, as the valid one; the
+    /// first is kept. The run may have ended.
     ///
     /// # Errors
     /// The database cannot be written, or the configuration has no first time in that run.

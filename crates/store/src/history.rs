@@ -26,9 +26,8 @@ pub struct Moment {
     pub run_id: String,
 }
 
-/// The period in which one configuration was the best of its kernel, problem and device. Counted
-/// between ends of runs, so that a configuration that was the best only within a run does not
-/// count.
+/// The period in which one configuration was the best of its kernel, problem and device. Counted between
+/// ends of runs: a configuration that was the best only during a run is omitted.
 #[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
 pub struct BestPeriod {
     /// Kernel name.
@@ -63,7 +62,8 @@ pub struct BestPeriod {
     pub next_us_p50: Option<f64>,
 }
 
-// The best of a task with a final comparison is the best of that. SQLite takes the other columns of a group from the row that holds its minimum.
+// If a task has a final comparison, its best is that of the comparison. SQLite takes the other columns of a
+// group from the row with the minimum.
 const BEST_OF_TASKS: &str = "SELECT v.task, k.name AS kernel, p.name AS problem, p.id AS version,
         d.name AS device, d.kind AS device_kind, m.kind AS timing, c.config,
         coalesce(k.template_hash, k.version) AS template_hash, min(m.p50_us) AS p50_us,
@@ -89,9 +89,9 @@ const BEST_OF_TASKS: &str = "SELECT v.task, k.name AS kernel, p.name AS problem,
        AND (?6 IS NULL OR r.recording_hash = ?6 OR r.recording_path = ?7)
      GROUP BY v.task, m.kind";
 
-// After each task the leader of its version is the configuration of the latest fall of the running
-// minimum: a restored template finds its old results again. A period is a sequence of tasks of one
-// version with one leading configuration; only its begin is read from the database.
+// After each task the leader of its version is the configuration of the latest fall of the running minimum:
+// a restored template has its old results again. A period is a sequence of tasks of one version with one
+// leading configuration; only its start is read from the database.
 const PERIODS: &str = "falls AS (
         SELECT *, iif(p50_us >= min(p50_us) OVER (
             PARTITION BY version, device, device_kind, timing ORDER BY task
@@ -138,7 +138,7 @@ impl Store {
     }
 }
 
-/// Sets the end of each period to the begin of the next one of its kernel, problem and device.
+/// Sets the end of each period to the start of the next one of its kernel, problem and device.
 fn with_ends(mut periods: Vec<BestPeriod>) -> Vec<BestPeriod> {
     let next: Vec<Moment> = periods
         .iter()
@@ -146,7 +146,7 @@ fn with_ends(mut periods: Vec<BestPeriod>) -> Vec<BestPeriod> {
         .map(|next| next.since.clone())
         .collect();
     for (period, next) in periods.iter_mut().zip(next) {
-        // Without a reason the next row belongs to another kernel, problem or device.
+        // Without a reason the next row is of another kernel, problem or device.
         period.until = period.ended_by.is_some().then_some(next);
     }
     periods

@@ -15,8 +15,7 @@ use tuner_core::units::ContentHash;
 /// Maximum rows of a task that are read, the newest.
 const MAX_ROWS: i64 = 100_000;
 
-/// A trial that the store holds, so its time had a proof when it was stored. Only the store makes
-/// one.
+/// A stored trial, whose time therefore had a proof when it was stored. Only the store constructs one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnownTrial(TrialRecord);
 
@@ -43,7 +42,7 @@ impl KnownTrial {
     }
 }
 
-/// Reports whether a judgement holds whenever and by whatever version it is made again.
+/// Reports whether a judgement is independent of when and by which version it is made.
 fn is_lasting(trial: &TrialRecord) -> bool {
     let passed = trial.judgement.is_ok();
     let validity = trial.judgement.verdict.facts().validity;
@@ -51,9 +50,9 @@ fn is_lasting(trial: &TrialRecord) -> bool {
 }
 
 impl Store {
-    /// Returns the trials of a task in earlier runs with the same template, reference, sizes,
-    /// device, driver and program version. The identity of a candidate has options and compiler. A
-    /// candidate with contradicting verdicts is left out.
+    /// Returns the trials of a task in earlier runs with the same template, reference, sizes, device,
+    /// driver and program version. The identity of a candidate includes options and compiler. A candidate
+    /// with contradicting verdicts is omitted.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -102,7 +101,7 @@ impl Store {
                     let agrees = newer
                         .is_some_and(|newer| newer.0.judgement.is_ok() == trial.judgement.is_ok());
                     if !agrees {
-                        // For later rows too: no verdict agrees with `None`.
+                        // Also excludes later rows: no verdict agrees with `None`.
                         place.insert(None);
                     }
                 }

@@ -1,8 +1,8 @@
-//! Leaderboard query: the best measurement of every candidate, ranked within kernel, problem,
-//! device and kind of time.
+//! Leaderboard query: the best measurement of every candidate, ranked within kernel, problem, device and
+//! kind of time.
 //!
-//! Only the newest version of a kernel ranks: within each group, that of the latest run which has a
-//! time (an edited template, changed sizes or another recorded file make a new version).
+//! Only the newest version of a kernel ranks: within each group, that of the latest run with a time (an
+//! edited template, changed sizes or another recorded file create a new version).
 
 use super::baselines::peer;
 use super::board::Board;
@@ -55,7 +55,8 @@ pub struct LeaderboardQuery {
     pub commits: Option<Vec<String>>,
     /// Include code sizes in rows.
     pub code_sizes: bool,
-    /// Leaves out what the constraints forbid, where these were edited between runs; `None`: ranks all.
+    /// Omits configurations that the constraints exclude, if these were edited between runs; `None`: ranks
+    /// all.
     pub admitted: Option<Admitted>,
 }
 
@@ -198,7 +199,7 @@ pub(super) async fn newest(
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
 ) -> Result<Vec<GroupRow>, sqlx::Error> {
-    // Groups come newest first, so the first entry of a key is the one to keep.
+    // Groups are sorted newest first, so the first entry of a key is kept.
     let mut newest: BTreeMap<_, GroupRow> = BTreeMap::new();
     let mut versions = BTreeMap::new();
     for group in groups(connection, query).await? {
@@ -207,8 +208,8 @@ pub(super) async fn newest(
         let (reference, definition) = versions
             .entry(version)
             .or_insert_with(|| (group.reference_hash.clone(), group.definition.clone()));
-        // Compared with a reference that was edited since: no longer known to be right, even if no
-        // candidate passed the new one.
+        // The reference was edited since the comparison: the result is no longer known to be right, even if
+        // no candidate passed the new one.
         if *reference != group.reference_hash {
             continue;
         }
@@ -220,7 +221,7 @@ pub(super) async fn newest(
         }
         let redefined = !group.definition.has_rules_of(definition);
         let kept = newest.entry((place, timing)).or_insert_with(|| GroupRow {
-            // The constraints of a run in which nothing passed hold too.
+            // The constraints of a run without a passing candidate apply too.
             definition: definition.clone(),
             ..group
         });
@@ -240,10 +241,10 @@ pub(super) async fn boards(
         let redefined = group.redefined;
         let mut board = described(group);
         let (problem, device) = (board.problem_id, board.device_id);
-        // The rank of a row depends only on the rows above it; results of one commit are few.
+        // The rank of a row depends only on the rows above it; a commit has few results.
         let limit = query.top.filter(|_| query.commits.is_none());
         let admits = query.admits(&board, redefined);
-        // Any number of the first ones may be forbidden.
+        // Any number of the first rows may be excluded.
         let read = limit.filter(|_| admits.is_none());
         let commits = query.commits_text();
         let mut times =
@@ -270,7 +271,8 @@ pub(super) async fn entry(
         return Ok(None);
     };
     let (problem, device) = (board.problem_id, board.device_id);
-    // Without the query's limits: exports choose by all times, those of the search, which all have.
+    // Without the query's limits: exports choose by all times, using those of the search, which all rows
+    // have.
     let times = best_times(connection, problem, device, board.timing, None, None).await?;
     let times = times
         .iter()
@@ -368,7 +370,7 @@ async fn full_row(
     .bind(verdict)
     .fetch_one(&mut *connection)
     .await?;
-    // Recorded times come from unknown sources: no local commit or hash applies.
+    // Recorded times are from unknown sources: no local commit or hash applies.
     let ours = |column: &str| -> Result<Option<String>, sqlx::Error> {
         let text: Option<String> = row.try_get(column)?;
         Ok(text.filter(|_| board.device_kind != DeviceKind::Replay))

@@ -171,8 +171,8 @@ impl Store {
         &self.path
     }
 
-    /// Returns a receiver of the loss of the database's files (moved, deleted, replaced or cut), which
-    /// is noticed within a second while a run is open. What is submitted after it is refused.
+    /// Returns a receiver of the loss of the database's files (moved, deleted, replaced or truncated),
+    /// which is noticed within a second while a run is open. Submissions after it are rejected.
     #[must_use]
     pub fn loss(&self) -> watch::Receiver<Option<StoreError>> {
         self.loss.clone()
@@ -200,7 +200,7 @@ impl Store {
             .await
     }
 
-    /// Takes over an unfinished run found by [`Store::unfinished_run`]; it keeps its name.
+    /// Takes over an unfinished run found by [`Store::unfinished_run`]; its name is kept.
     ///
     /// # Errors
     /// Another process took it over first, or the database cannot be written.
@@ -400,7 +400,7 @@ impl Store {
     /// Writes the queued results, and closes the database for every clone of this handle.
     ///
     /// # Errors
-    /// The log could not be checkpointed; no stored result is lost by that.
+    /// The log could not be checkpointed; stored results are not lost.
     pub async fn close(self) -> Result<(), StoreError> {
         if let Some(reader) = self.reader.lock().await.take() {
             let _ = reader.close().await;

@@ -1,8 +1,8 @@
-//! Watches the write-ahead log of an open database. SQLite keeps the log open and does not notice
-//! that its file is deleted, replaced or cut: transactions then succeed, and are gone with the process.
+//! Watches the write-ahead log of an open database. SQLite keeps the log open and does not notice that its
+//! file is deleted, replaced or truncated: transactions then succeed, but are lost when the process ends.
 //!
-//! The database and the index of its log (`-shm`) are never opened here. Closing them would give up
-//! every lock that this process has on them (fcntl(2)).
+//! The database and the index of its log (`-shm`) are never opened here. Closing them would release every
+//! lock of this process on them (fcntl(2)).
 
 use super::error::Failure;
 use std::fs::File;
@@ -27,7 +27,7 @@ pub(super) const CUT: &str = "cut";
 struct LogState {
     identity: (u64, u64),
     bytes: u64,
-    /// `None` where the file cannot be opened, for want of descriptors.
+    /// `None` if the file cannot be opened for lack of descriptors.
     header: Option<Header>,
 }
 
@@ -44,7 +44,7 @@ enum Header {
 #[derive(Debug)]
 pub(super) struct LogWatch {
     path: PathBuf,
-    /// `None`: no log exists, or the file system keeps none.
+    /// `None`: no log exists, or the file system does not support one.
     last: Option<LogState>,
 }
 
@@ -55,10 +55,10 @@ impl LogWatch {
         Self { path, last }
     }
 
-    /// Checks the log, which may be done at any time.
+    /// Checks the log; may be called at any time.
     ///
     /// # Errors
-    /// [`Failure::LogLost`]: its file is another one, missing, or shorter than what it holds.
+    /// [`Failure::LogLost`]: its file is another one, missing, or shorter than its content.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let Some(last) = &self.last else {
             return Ok(());
@@ -68,13 +68,13 @@ impl LogWatch {
             Err(ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Err(Failure::LogLost(DELETED));
             }
-            // A shortage of the system says nothing of the file.
+            // A shortage of system resources is not a fault of the file.
             Err(_) => return Ok(()),
         };
         if state.identity != last.identity {
             return Err(Failure::LogLost(DELETED));
         }
-        // A checkpoint of another process may empty the log, and begin it anew with other salts.
+        // A checkpoint of another process may empty the log and restart it with other salts.
         let same_log = state.header.is_some() && state.header == last.header;
         if state.bytes > 0 && state.bytes < last.bytes && same_log {
             return Err(Failure::LogLost(CUT));
@@ -82,8 +82,8 @@ impl LogWatch {
         Ok(())
     }
 
-    /// Reports whether the log had a content and is empty. A checkpoint of another process does that,
-    /// too; then SQLite knows of no frames in it.
+    /// Reports whether the log had content and is now empty. A checkpoint of another process can also cause
+    /// this; then SQLite has no frames in it.
     pub(super) fn is_emptied(&self) -> bool {
         let had_content = self.last.as_ref().is_some_and(|last| last.bytes > 0);
         had_content && std::fs::metadata(&self.path).is_ok_and(|facts| facts.len() == 0)

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use tuner_core::record::Verdict;
 
 /// Maximum wait of a statement for another process's transaction. Transactions of this program last
-/// milliseconds; a minute bridges a laptop's sleeping disk, after which a message is more useful
-/// than a longer wait.
+/// milliseconds; a minute covers a laptop's sleeping disk, and after that a message is more useful than a
+/// longer wait.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Versions, descriptions and texts of the migrations.
@@ -39,15 +39,14 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .filename(path)
         .busy_timeout(BUSY_TIMEOUT)
         .foreign_keys(true)
-        // FULL, not the NORMAL that is usual with WAL: an acknowledged result survives power loss.
-        // Grouping many results in one transaction pays for it.
+        // FULL, not the usual NORMAL of WAL: an acknowledged result must survive power loss. Grouping many
+        // results in one transaction compensates for the cost.
         .synchronous(SqliteSynchronous::Full)
         .statement_cache_capacity(64)
-        // 32 MiB: a group's dirty pages stay in memory until its commit. The default of 2 MiB
-        // spills them and reads them back.
+        // 32 MiB: a group's dirty pages stay in memory until its commit. The default of 2 MiB spills them
+        // and reads them again.
         .pragma("cache_size", "-32768")
-        // Checkpoint every 32 MiB rather than every 4: pages that many groups touch are then
-        // written once.
+        // Checkpoint every 32 MiB instead of every 4: pages that many groups modify are then written once.
         .pragma("wal_autocheckpoint", "8192")
 }
 
@@ -77,8 +76,8 @@ pub(super) async fn writable(path: &Path) -> Result<SqliteConnection, StoreError
     }
 }
 
-/// Reopens a database for writing: after a failed write a connection may be left inside a
-/// transaction that SQLite itself has ended.
+/// Reopens a database for writing: after a failed write a connection may be inside a transaction that
+/// SQLite itself has ended.
 pub(super) async fn again(path: &Path, wait: Duration) -> Result<SqliteConnection, StoreError> {
     let options = options(path).busy_timeout(wait);
     let connection = options.connect().await;
@@ -107,7 +106,7 @@ pub(super) async fn readable(
     older: OlderSchema,
 ) -> Result<SqliteConnection, StoreError> {
     match std::fs::metadata(path) {
-        // SQLite would take an empty file for a database without tables.
+        // SQLite would accept an empty file as a database without tables.
         Ok(facts) if facts.is_file() && facts.len() == 0 => {
             return Err(Failure::Missing.with_path(path));
         }
@@ -168,14 +167,14 @@ fn cannot_write(error: &StoreError) -> bool {
     )
 }
 
-/// Reads a copy in a temporary folder, which is removed once the copy is open: for a database that
+/// Reads a copy in a temporary folder, which is removed once the copy is open. Used for a database that
 /// must be written before it can be read, but must not be, or cannot be for the reason `why`.
 async fn read_copy(path: &Path, why: Option<&str>) -> Result<SqliteConnection, StoreError> {
     let folder = tempfile::tempdir().map_err(|error| cannot_open(path, &error))?;
     let copy = folder.path().join("copy.db");
     let copy_writable = |from: &Path, to: &Path| {
         std::fs::copy(from, to)?;
-        // A copy of a read-only file is read-only too.
+        // A copy of a read-only file is also read-only.
         std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o600))
     };
     let copied = copy_writable(path, &copy).and_then(|()| {
@@ -263,7 +262,7 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     match made {
         Ok(_) => return Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        // SQLite's message about the failure is as good.
+        // SQLite reports the failure as well.
         Err(_) => return Ok(()),
     }
     let links = match std::fs::metadata(path) {
@@ -278,8 +277,8 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Ignores SIGXFSZ: a write beyond `ulimit -f` raises it, and its default action is termination.
-/// With a handler the write fails instead, and becomes an error that lists the stored results.
+/// Ignores SIGXFSZ: a write beyond `ulimit -f` raises it, and its default action is termination. If it is
+/// ignored the write fails instead, with an error that lists the stored results.
 fn ignore_file_size_signal() {
     let kind = tokio::signal::unix::SignalKind::from_raw(libc::SIGXFSZ);
     if let Err(error) = tokio::signal::unix::signal(kind) {
@@ -301,9 +300,9 @@ async fn refuse_foreign(path: &Path, connection: &mut SqliteConnection) -> Resul
     Ok(())
 }
 
-/// Switches to WAL. The switch needs exclusive access and does not wait for a lock like statements
-/// (SQLite calls no busy handler if waiting could deadlock), so two processes that start on a fresh
-/// database would fail one another: retry until the timeout.
+/// Switches to WAL. The switch needs exclusive access and does not wait for a lock like statements (SQLite
+/// does not call the busy handler if waiting could deadlock). Two processes that start on a new database
+/// would make each other fail, so it is retried until the timeout.
 async fn switch_to_wal(path: &Path, connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let started = Instant::now();
     loop {
@@ -311,7 +310,7 @@ async fn switch_to_wal(path: &Path, connection: &mut SqliteConnection) -> Result
             .fetch_one(&mut *connection)
             .await;
         match mode {
-            // A file system without shared memory keeps its old mode; slower, but as safe.
+            // A file system without shared memory keeps its old mode; slower, but equally safe.
             Ok(_) => return Ok(()),
             Err(error) => {
                 let busy = matches!(primary_code(&error), Some(5 | 6));
@@ -394,7 +393,7 @@ async fn check_verdicts(path: &Path, connection: &mut SqliteConnection) -> Resul
     }
 }
 
-/// Applies the missing migrations in one transaction that other processes wait for.
+/// Applies the missing migrations in one transaction for which other processes wait.
 async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), StoreError> {
     if matches!(check_history(path, connection).await?, History::Current) {
         return Ok(());

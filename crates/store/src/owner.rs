@@ -1,8 +1,7 @@
-//! Owner process of a run: a `running` run whose process is gone was killed, and may be resumed;
-//! one whose process lives must be left alone.
+//! Owner process of a run: a `running` run whose process has ended was killed and may be resumed; one with
+//! a live process must not be touched.
 
-/// Returns this process, as host, id and start time: ids are reused, pairs of id and start time are
-/// not.
+/// Returns this process, as host, id and start time: ids are reused, pairs of id and start time are not.
 pub(super) fn current() -> String {
     let id = std::process::id();
     format!(
@@ -12,7 +11,7 @@ pub(super) fn current() -> String {
     )
 }
 
-/// Reports whether that process still runs. A process of another host counts as alive: its state
+/// Reports whether that process is still running. A process of another host counts as alive: its state
 /// cannot be checked, and two writers of one run would mix their orders.
 pub(super) fn is_alive(owner: &str) -> bool {
     let mut parts = owner.rsplitn(3, '/');
@@ -33,12 +32,12 @@ fn started(id: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The second field is the program's name in parentheses and may contain anything.
     let (_, after) = stat.rsplit_once(')')?;
-    // A zombie no longer drives anything.
+    // A zombie no longer executes a run.
     let mut fields = after.split_whitespace();
     if fields.next()? == "Z" {
         return None;
     }
-    // Field 3 is read, and 18 fields lie between it and field 22.
+    // Field 3 has been read, and 18 fields are between it and field 22.
     fields.nth(18).map(str::to_owned)
 }
 

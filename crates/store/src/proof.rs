@@ -1,4 +1,4 @@
-//! Results of proofs that come after the verdict: a stored candidate was run whole.
+//! Results of proofs after the verdict: a stored candidate was run whole.
 
 use super::Store;
 use super::details::packed;
@@ -33,7 +33,7 @@ async fn store_proof(
     .await?
     .ok_or_else(|| broken("the configuration that was proven has not passed in its run"))?;
     let (detail, long_detail) = packed(&proof.detail);
-    // A wrong candidate loses its time; this verdict is later than all others of the candidate.
+    // A wrong candidate loses its time: this verdict is later than all its others.
     let wrong = !proof.is_ok();
     sqlx::query(
         "UPDATE verdicts SET verdict = ?1, detail = ?2, max_error = ?3, compared = ?4,
@@ -49,7 +49,7 @@ async fn store_proof(
     .bind(verdict)
     .execute(&mut *transaction)
     .await?;
-    // The old body belongs to the replaced detail.
+    // The old body is of the replaced detail.
     sqlx::query("DELETE FROM long_details WHERE verdict = ?")
         .bind(verdict)
         .execute(&mut *transaction)

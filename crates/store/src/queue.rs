@@ -59,7 +59,7 @@ impl JobState {
 /// Maximum runs that wait in the queue.
 pub const MAX_QUEUED_RUNS: u64 = 10_000;
 
-/// Daemons that a run may crash during its setup before it is set aside.
+/// Number of daemons that a run may crash during its setup before it is set aside.
 const ATTEMPTS_MAX: i64 = 2;
 
 /// The daemon recorded in the database.
@@ -73,7 +73,7 @@ pub struct DaemonRow {
     pub instance: String,
     /// Start, RFC 3339 UTC.
     pub started_at: String,
-    /// The process runs (one of another host counts as running).
+    /// The process is running (a process of another host counts as running).
     #[sqlx(skip)]
     pub alive: bool,
 }
@@ -124,7 +124,7 @@ impl Store {
     /// The database cannot be written.
     pub async fn enqueue(&self, job: NewJob) -> Result<RunId, StoreError> {
         let id = RunId::new();
-        // Counting and inserting in one statement: two requests cannot both take the last place.
+        // Counting and inserting in one statement: two requests cannot both get the last slot.
         let queued = self
             .execute(
                 "INSERT INTO queue (name, device, request, folder, state, submitted_at)
@@ -188,7 +188,7 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Records that a run's engine is working: a later crash of the daemon is not attributed to its
+    /// Records that a run's engine is working: a later crash of the daemon is not attributed to the run's
     /// setup.
     ///
     /// # Errors
@@ -300,7 +300,7 @@ impl Store {
     /// # Errors
     /// The database cannot be written.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        // A write that changes nothing still needs the lock and the disk.
+        // A write without a change still needs the lock and the disk.
         self.execute("UPDATE daemon SET id = id WHERE id = 1", Vec::new())
             .await
             .map(drop)

@@ -34,18 +34,18 @@ pub(super) struct Place {
     pub(super) tied_with_best: bool,
 }
 
-/// Reports whether the 95 % interval of the ratio `other / best` contains 1. Times of two rank
-/// classes never tie, nor does a sampled one with one that was compared whole.
+/// Reports whether the 95 % interval of the ratio `other / best` contains 1. Times of two rank classes
+/// never tie, nor does a sampled one with one that was compared whole.
 ///
-/// The medians come from separate samples, so the interval is that of
-/// [`statistics::ratio_of_medians`](tuner_core::statistics::ratio_of_medians). A single sample has
-/// an interval of no width, and so ties only with an equal time.
+/// The medians are of separate samples, so the interval is that of
+/// [`statistics::ratio_of_medians`](tuner_core::statistics::ratio_of_medians). A single sample has an
+/// interval of zero width, and so ties only with an equal time.
 ///
-/// If both were timed against the same fixed reference, the ratios to it are compared instead of
-/// the times: they may come from different runs with different clocks. If one has a time of a final
-/// comparison and the other has not, the times of the search are compared.
+/// If both were timed against the same fixed reference, the ratios to it are compared instead of the times:
+/// they may be of different runs with different clocks. If only one has a time of a final comparison, the
+/// times of the search are compared.
 pub(super) fn ties(best: &Timed, other: &Timed) -> bool {
-    // The best one was proven where that was affordable: others are not its equals without a proof.
+    // The best was proven if that was affordable: without a proof, others are not its equals.
     if best.class != other.class || !best.sampled && other.sampled {
         return false;
     }
@@ -80,8 +80,7 @@ pub(super) fn places(sorted: &[Timed]) -> Vec<Place> {
     for (index, time) in sorted.iter().enumerate() {
         let tied_with_best = ties(best, time);
         let position = u32::try_from(index + 1).unwrap_or(u32::MAX);
-        // Ties are with the best only: chains of pairwise ties would give one rank to very
-        // different times.
+        // Ties are with the best only: chains of pairwise ties would give one rank to very different times.
         let rank = match (places.last(), sorted.get(index.wrapping_sub(1))) {
             (Some(above), Some(time_above))
                 if (time_above.class == time.class

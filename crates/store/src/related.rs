@@ -1,6 +1,5 @@
-//! Related results of a kernel outside of one task: other devices, other problems, other versions
-//! of the template, and kernels with the same parameters and sizes, such as the same product in another
-//! type.
+//! Related results of a kernel outside of one task: other devices, other problems, other versions of the
+//! template, and kernels with the same parameters and sizes, such as the same product for another type.
 
 use super::Store;
 use super::error::{StoreError, WithPath as _};
@@ -73,7 +72,7 @@ struct Row {
     p50_us: Option<f64>,
 }
 
-/// Results of the kernel and of its family that do not belong to this task: the same problem, sizes,
+/// Results of the kernel and of its family that are not of this task, which is defined by problem, sizes,
 /// version and device. A kernel of the family has the same names of parameters and sizes.
 const RELATED: &str = "WITH family AS MATERIALIZED (
     SELECT f.id FROM definitions f
@@ -131,7 +130,7 @@ impl Store {
         Ok(grouped(rows))
     }
 
-    /// Returns the costs of trials that runs on a device noted, the newest last.
+    /// Returns the costs of trials recorded by runs on a device, the newest last.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -169,8 +168,7 @@ impl Store {
     }
 }
 
-/// Returns the names of a task's parameters; `None` for fewer than two, which say nothing about the
-/// kernel.
+/// Returns the names of a task's parameters; `None` for fewer than two, which do not identify the kernel.
 fn parameter_names(task: &TaskStart) -> Option<String> {
     let parameters = &task.definition.parameters;
     let names = parameters.iter().map(|parameter| &*parameter.name);

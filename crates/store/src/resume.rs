@@ -17,8 +17,8 @@ struct RunRow {
     owner: Option<String>,
 }
 
-/// Kernel, version, problem, sizes and reference: these must agree for old results to be valid. A
-/// stored reference of `None` is from before references were recorded.
+/// Kernel, version, problem, sizes and reference: these must agree for old results to be valid. A stored
+/// reference of `None` predates the recording of references.
 type TaskIdentity = (String, String, String, String, Option<String>);
 
 /// Reports whether the tasks of a stored run are the wanted ones.
@@ -29,12 +29,12 @@ fn agree(stored: &BTreeSet<TaskIdentity>, wanted: &BTreeSet<TaskIdentity>) -> bo
             && (&stored.0, &stored.1, &stored.2, &stored.3)
                 == (&wanted.0, &wanted.1, &wanted.2, &wanted.3)
     };
-    // The reference is the last part of the order, so tasks that differ in it alone still pair up.
+    // The reference is the last part of the order, so tasks that differ only in it still pair up.
     stored.len() == wanted.len() && stored.iter().zip(wanted).all(same)
 }
 
-/// Finds the latest run of the same kernels, template versions, problems, device and seed that did
-/// not reach its end, and whose process is gone.
+/// Finds the latest run of the same kernels, template versions, problems, device and seed that did not
+/// reach its end, and whose process has ended.
 pub(super) async fn unfinished(
     connection: &mut SqliteConnection,
     start: &RunStart,
@@ -94,7 +94,7 @@ async fn tasks_of(
     Ok(tasks.into_iter().collect())
 }
 
-/// Finds the run of that name, if it has begun; refused if the kernels changed since.
+/// Finds the run of that name, if it has begun; rejected if the kernels have changed since.
 pub(super) async fn named(
     connection: &mut SqliteConnection,
     id: &RunId,

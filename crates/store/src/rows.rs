@@ -20,7 +20,7 @@ use tuner_core::record::{
 };
 use tuner_core::units::ContentHash;
 
-/// A trial on its way into the database.
+/// A trial that is waiting to be written.
 pub(super) struct PendingTrial {
     pub(super) task: i64,
     pub(super) problem: i64,
@@ -33,7 +33,7 @@ pub(super) struct PendingTrial {
 /// Returns a hash as stored in the database: the bytes of its digits.
 pub(super) fn hash_bytes(hash: &ContentHash) -> Vec<u8> {
     let bytes = hex::decode(hash.as_str()).ok();
-    // Tests and old databases may hold other text, which is stored as it is.
+    // Tests and old databases may contain other text, which is stored unchanged.
     let bytes = bytes.filter(|bytes| bytes.len() == 32);
     bytes.unwrap_or_else(|| hash.as_str().as_bytes().to_vec())
 }
@@ -157,8 +157,8 @@ async fn insert_verdicts(
     .await
 }
 
-/// Returns the comparison of a trial. A time of this program without one is from an older worker;
-/// recorded ones never have one.
+/// Returns the comparison of a trial. A time without one is from an older worker; recorded times never have
+/// one.
 fn compared(trial: &TrialRecord) -> Option<Compared> {
     let time = trial.measurement.as_ref();
     let ours = time.is_some_and(|time| time.kind != TimingKind::Recorded);

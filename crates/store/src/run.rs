@@ -1,4 +1,4 @@
-//! Runs: the data at their begin, and the data of a resumed run.
+//! Runs: the data at their start, and the data of a resumed run.
 
 use std::path::PathBuf;
 use tuner_core::record::{ConfigValues, Definition, DeviceKind, Provenance, TaskKey, TrialRecord};
@@ -55,7 +55,7 @@ impl std::fmt::Display for RunId {
 pub struct RecordingSource {
     /// Absolute path at the time.
     pub path: PathBuf,
-    /// Hash of the file's bytes: the same recording wherever it is stored.
+    /// Hash of the file's bytes: equal for the same recording in any location.
     pub hash: ContentHash,
 }
 
@@ -99,7 +99,7 @@ pub struct TaskStart {
     pub provenance: Provenance,
 }
 
-/// Data of a run at its begin.
+/// Data of a run at its start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunStart {
     /// The device.

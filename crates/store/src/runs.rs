@@ -34,8 +34,8 @@ pub struct RunRow {
     /// Its name.
     #[sqlx(rename = "name")]
     pub id: String,
-    /// `queued`, `running`, `finished`, `stopped`, `failed`, or `interrupted`: started by a `tuner
-    /// run` that ended before its limits.
+    /// `queued`, `running`, `finished`, `stopped`, `failed`, or `interrupted`: started by a `tuner run`
+    /// that ended before its limits.
     pub state: String,
     /// Result or reason of failure; may be empty.
     pub message: String,
@@ -268,7 +268,7 @@ async fn runs(
     let mut runs = Vec::with_capacity(rows.len());
     for found in rows {
         let run = run_row(connection, found).await?;
-        // SQL cannot check whether an owner lives.
+        // SQL cannot check whether an owner is alive.
         if filter
             .state
             .as_ref()
@@ -284,7 +284,7 @@ async fn runs(
 struct FoundRun {
     #[sqlx(flatten)]
     run_row: RunRow,
-    /// Driven by a separate process, its owner, instead of a daemon.
+    /// Driven by a separate owner process instead of a daemon.
     own: bool,
     owner: Option<String>,
     run: Option<i64>,
@@ -373,9 +373,9 @@ async fn best_falls(
     connection: &mut SqliteConnection,
     task: i64,
 ) -> Result<Vec<Fall>, sqlx::Error> {
-    // Only the falls of the running minimum leave the database: a curve has tens of points, a task
-    // may have a million results. Times that were not compared at the timed size count only if
-    // there is no other.
+    // Only the falls of the running minimum are read from the database: a curve has tens of points, a task
+    // may have a million results. Times that were not compared at the timed size count only if there are no
+    // others.
     sqlx::query_as(
         "SELECT sequence + 1 AS evals, p50_us AS us, candidate, compared FROM (
             SELECT *, min(p50_us) OVER (

@@ -1,5 +1,5 @@
-//! Import of results from another database. Rows are identified by their meaning, not by their
-//! ids, so a repeated import changes nothing, and every row keeps its provenance.
+//! Import of results from another database. Rows are identified by their content, not by their ids, so a
+//! repeated import changes nothing, and every row keeps its provenance.
 
 use super::error::StoreError;
 use super::open;
@@ -17,7 +17,7 @@ pub struct SyncCounts {
     pub known: u64,
 }
 
-/// Tables whose rows belong to a verdict, and their further columns.
+/// Tables with rows of a verdict, and their further columns.
 const OF_VERDICTS: [(&str, &str); 6] = [
     ("hazards", "ordinal, body"),
     ("long_details", "body"),
@@ -48,12 +48,11 @@ const PROFILES: &str = "source, tool, metrics, profiled_at";
 const BASELINES: &str = "command, name, version, p50_us, p90_us, visits, reference, reference_us, \
                          failure, measured_at";
 
-/// Imports the results of `from` that `into` lacks. Both are migrated to this program's schema
-/// first.
+/// Imports the results of `from` that `into` lacks. Both are migrated to this program's schema first.
 ///
 /// # Errors
-/// One of them is not a database of this program, newer, damaged, or cannot be written. Then
-/// nothing was imported.
+/// One of them is not a database of this program, newer, damaged, or cannot be written. Then no result was
+/// imported.
 pub async fn pull(into: &Path, from: &Path) -> Result<SyncCounts, StoreError> {
     // Migrates it to the current schema if it is older.
     let mut other = open::readable(from, open::OlderSchema::Migrate).await?;
@@ -64,7 +63,7 @@ pub async fn pull(into: &Path, from: &Path) -> Result<SyncCounts, StoreError> {
     let source = if is_read_from(&mut other, from).await.map_err(fail)? {
         from
     } else {
-        // It was read from a migrated copy whose name is removed: it gets a name again.
+        // It was read from a migrated copy whose name is removed, so it is written to a named file.
         sqlx::query("VACUUM INTO ?1")
             .bind(copy.to_string_lossy().into_owned())
             .execute(&mut other)
@@ -108,7 +107,7 @@ async fn take(connection: &mut SqliteConnection, from: &Path) -> Result<SyncCoun
         results: new,
         known: all.saturating_sub(new),
     };
-    // Temporary tables belong to the connection and would outlive the transaction.
+    // Temporary tables are of the connection and would outlive the transaction.
     for map in ["provenance", "problem", "task", "candidate", "verdict"] {
         let drop = format!("DROP TABLE temp.{map}_map");
         sqlx::query(sqlx::AssertSqlSafe(drop))
@@ -141,7 +140,7 @@ const CHANGES: &str = "mutator, note, diff, source, space, tokens, cost, seconds
     detail, code, behaviour, made_at";
 const CHANGE_TIMES: &str = "problem, us, incumbent_us, shipped_us, config";
 
-/// Returns the statements for changes of kernels' code: an evolution is known by its name, a change by
+/// Returns the statements for changes of kernels' code: an evolution is identified by its name, a change by
 /// its round.
 fn of_evolutions() -> Vec<String> {
     let changes = qualify("o", CHANGES);
@@ -247,7 +246,7 @@ fn statements() -> Vec<String> {
 /// imported as interrupted; one that has ended there since also ends here.
 fn of_runs() -> [String; 3] {
     [
-        // `WHERE true`: else SQLite reads ON CONFLICT as the ON of a join ("UPSERT", "Parsing
+        // `WHERE true`: without it SQLite parses ON CONFLICT as the ON of a join ("UPSERT", "Parsing
         // Ambiguity").
         "INSERT INTO runs (name, device, selector, recording_path, recording_hash, seed, strategy,
                            settings, state, owner, started_at, ended_at)
@@ -290,7 +289,7 @@ fn of_candidates() -> [String; 5] {
              FROM other.compilations o JOIN candidate_map m ON m.old = o.candidate",
             qualify("o", COMPILATIONS)
         ),
-        // In the order of ids, which decides between verdicts of the same moment.
+        // In the order of ids, which decides between verdicts of the same time.
         "INSERT OR IGNORE INTO verdicts (task, candidate, provenance, sequence, verdict, detail,
                                          max_error, compared, charged_us, origin, judged_at)
          SELECT t.new, c.new, p.new, o.sequence, o.verdict, o.detail, o.max_error, o.compared,

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, SqliteConnection};
 use tuner_core::record::TimingKind;
 use tuner_core::statistics::PREDICTION_RESOLUTION;
 
-/// A narrow row: all of them decide ranks and ties, few are shown.
+/// A narrow row: all of them determine ranks and ties, but few are shown.
 #[derive(sqlx::FromRow)]
 pub(super) struct TimeRow {
     pub(super) verdict: i64,
@@ -36,8 +36,7 @@ impl TimeRow {
                 class: self.class,
                 sampled: self.sampled,
                 p50: self.p50_us,
-                // The model's error is no noise of samples, so its resolution replaces the
-                // interval.
+                // The model's error is not sampling noise, so its resolution replaces the interval.
                 low: self.p50_us / PREDICTION_RESOLUTION,
                 high: self.p50_us,
                 search: None,
@@ -65,8 +64,8 @@ impl TimeRow {
         }
     }
 
-    /// Returns its time in the search, which every row has: rows with and without a final
-    /// comparison are comparable by it.
+    /// Returns its time in the search, which every row has, so that rows with and without a final
+    /// comparison are comparable.
     pub(super) fn search_time(&self) -> f64 {
         self.search_us.unwrap_or(self.p50_us)
     }
@@ -102,13 +101,13 @@ impl DefaultTime {
     }
 }
 
-/// Returns the times of candidates in the order of their ranks, those compared at the timed size
-/// first; at most `limit` if given.
+/// Returns the times of candidates in the order of their ranks, those compared at the timed size first; at
+/// most `limit` if given.
 ///
-/// If a candidate was timed more than once, that of the latest final comparison counts, since the
-/// best of many noisy times is biased low; without one, the fastest. A candidate that a later
-/// judgement found wrong has none. The table `best_times` holds these; for results of some commits
-/// the view `valid_times` is queried.
+/// If a candidate was timed more than once, the time of the latest final comparison counts, since the best
+/// of many noisy times is biased low; without one, the fastest. A candidate that a later judgement found
+/// wrong has none. The table `best_times` holds these; for results of some commits the view `valid_times`
+/// is queried.
 pub(super) async fn best_times(
     connection: &mut SqliteConnection,
     problem: i64,
@@ -117,7 +116,7 @@ pub(super) async fn best_times(
     commits: Option<String>,
     limit: Option<usize>,
 ) -> Result<Vec<TimeRow>, sqlx::Error> {
-    // The table holds the best of all commits; a subset must be ranked again.
+    // The table has the best of all commits; a subset must be ranked again.
     let source = match commits {
         None => TABLE,
         Some(_) => {
@@ -132,7 +131,7 @@ pub(super) async fn best_times(
         }
     };
     let mut parts = [Vec::new(), Vec::new()];
-    // All times of final comparisons, a few for each run, decide the ranks of the others.
+    // All times of final comparisons, a few per run, determine the ranks of the others.
     for (part, (which, limit)) in parts.iter_mut().zip([(FINAL, None), (SEARCH, limit)]) {
         *part = sqlx::query_as(AssertSqlSafe(question(source, which)))
             .bind(problem)
@@ -168,7 +167,7 @@ fn merged(finals: Vec<TimeRow>, searched: Vec<TimeRow>) -> Vec<TimeRow> {
         .collect();
     bounds.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let mut bounds = bounds.into_iter().peekable();
-    // The class, and the slowest final time of those that the search measured as fast so far.
+    // The class, and its slowest final time among the rows that the search measured as faster so far.
     let mut slowest = (0, 0.0_f64);
     let searched = searched.into_iter().map(|row| {
         while let Some((class, _, us)) =
@@ -249,8 +248,7 @@ pub(super) async fn default_time(
     .bind(Text(board.timing))
     .fetch_one(&mut *connection)
     .await?;
-    // Found among the first results, with or without a time: the search of all results is not
-    // needed.
+    // Found among the first results, with or without a time: the search of all results is not needed.
     if tried.0 > 0 {
         let (_, p50_us, search_us) = tried;
         return Ok(p50_us.map(|p50_us| DefaultTime { p50_us, search_us }));

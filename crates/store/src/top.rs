@@ -370,7 +370,7 @@ fn worth(rows: &[(ConfigValues, f64)]) -> Vec<Effect> {
     effects
 }
 
-/// Orders numbers by size, others by their text.
+/// Orders numbers by size, other values by their text.
 fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
     let json = |value: &Value| serde_json::to_value(value).unwrap_or_default();
     let (a, b) = (json(a), json(b));

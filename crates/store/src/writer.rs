@@ -1,8 +1,7 @@
-//! Writer task: takes all waiting results, writes them in one transaction, and then acknowledges
-//! them.
+//! Writer task: writes all waiting results in one transaction and then acknowledges them.
 //!
-//! A commit costs a flush to the disk, one to ten milliseconds; results come every few microseconds
-//! on replay. So the task takes everything that queued up during the last commit: the slower the
+//! A commit costs a flush to the disk, one to ten milliseconds; on replay results arrive every few
+//! microseconds. So the task takes all results that were queued during the last commit: the slower the
 //! disk, the larger the groups, and no timer is needed.
 
 use super::begin::{self, OpenTask};
@@ -35,8 +34,8 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 pub(super) type Pending<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
 
-/// A request to the writer between two groups of results. It answers its caller, and reports
-/// success here.
+/// A request to the writer between two groups of results. It answers its caller and returns whether it
+/// succeeded.
 pub(super) type WriteRequest = Box<dyn for<'w> FnOnce(&'w mut Writer) -> Pending<'w, bool> + Send>;
 
 pub(super) enum Command {
@@ -99,7 +98,7 @@ impl Writer {
         let mut waiting = Vec::with_capacity(MAX_GROUP_TRIALS);
         let mut closing = None;
         let mut ticks = tokio::time::interval(WATCH_INTERVAL);
-        // After a long write the default would make up for all missed ticks at once.
+        // After a long write the default would fire all missed ticks at once.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while closing.is_none() {
             tokio::select! {
@@ -172,9 +171,8 @@ impl Writer {
         })
     }
 
-    /// Checks the database's files while runs are open, and ends these runs where a file is lost:
-    /// what they announced may be gone with this process, and a device may be busy for minutes before
-    /// the next write.
+    /// Checks the database's files while runs are open, and ends these runs if a file is lost: announced
+    /// results may be lost with this process, and a device may be busy for minutes before the next write.
     async fn watch_files(&mut self) {
         if self.open.is_empty() || self.loss.borrow().is_some() {
             return;
@@ -202,11 +200,11 @@ impl Writer {
         self.check_log().await
     }
 
-    /// Ensures that the connection is fit for a write, on the file that has the database's name.
+    /// Ensures that the connection can write to the file with the database's name.
     pub(super) async fn ready(&mut self) -> Result<(), StoreError> {
         self.check_files().await?;
         if self.loss.borrow().is_some() {
-            // The file was put back.
+            // The file has been restored.
             self.loss.send_replace(None);
         }
         if self.suspect || self.connection.is_in_transaction() {
@@ -219,8 +217,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Checks that the log is the file that this process writes. The content of a deleted one is
-    /// first checkpointed into the database: it exists as long as it is open.
+    /// Checks that the log is the file that this process writes. The content of a deleted one is first
+    /// checkpointed into the database: it exists while it is open.
     async fn check_log(&mut self) -> Result<(), StoreError> {
         let lost = match self.log.check() {
             Err(lost) => lost,
@@ -233,8 +231,8 @@ impl Writer {
             // Pages of a truncated log would damage the database.
             return Err(lost.with_path(&self.path));
         }
-        // The deleted log is still open here: its transactions can be copied into the database,
-        // then the process must stop.
+        // The deleted log is still open here: its transactions can be copied into the database, then the
+        // process must stop.
         let rescue = sqlx::query("PRAGMA wal_checkpoint(FULL)");
         if let Err(error) = rescue.execute(&mut self.connection).await {
             tracing::warn!(%error, "the rest of the log cannot be brought into the database");
@@ -272,7 +270,7 @@ impl Writer {
             Err(error) => {
                 let tasks = trials.iter().map(|trial| trial.task);
                 self.failed.extend(tasks.map(|task| (task, error.clone())));
-                // SQLite may have ended the transaction itself, and sqlx does not know it.
+                // SQLite may have ended the transaction itself, unknown to sqlx.
                 self.suspect = true;
             }
         }
@@ -297,7 +295,7 @@ impl Writer {
             .collect();
         let replaces: Vec<(i64, Vec<u8>)> = rows
             .iter()
-            // Replay and the virtual GPU announce nothing, so nothing needs comparing.
+            // Replay and the virtual GPU announce nothing, so no comparison is needed.
             .filter(|_| !self.announced.is_empty())
             .map(|row| (row.task, rows::hash_bytes(&row.trial.candidate_hash)))
             .filter(|key| self.announced.contains(key))
@@ -367,7 +365,7 @@ impl Writer {
 /// data.
 pub(super) fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>) -> bool {
     let good = result.is_ok();
-    // The receiver may be gone, for example after a cancelled request.
+    // The receiver may have been dropped, for example after a cancelled request.
     let _ = reply.send(result);
     good
 }

@@ -43,7 +43,7 @@ fn overlapping_intervals_tie_and_separate_ones_do_not() {
 
 #[test]
 fn intervals_that_touch_may_still_differ() {
-    // Each is ±2 %, 3.5 % apart: the intervals overlap, the ratio's does not contain 1.
+    // Intervals of ±2 % at 3.5 % distance overlap, but the ratio's interval does not contain 1.
     check(
         &[(10.0, 9.8, 10.2), (10.35, 10.143, 10.557)],
         &[(1, true), (2, false)],

@@ -11,9 +11,9 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::{Compared, Compilation, Measurement, TrialRecord};
 use tuner_core::units::{ContentHash, Micros};
 
-/// Columns that [`trial_from_row`] reads, with their joins. `$final` decides which times of final
-/// comparisons replace those of the search. The times are those of the view `times`, written out:
-/// SQLite materializes a view with joins on the right of LEFT JOIN.
+/// Columns that [`trial_from_row`] reads, with their joins. `$final` selects the times of final comparisons
+/// that replace those of the search. The times are those of the view `times`, expanded: SQLite materializes
+/// a view with joins on the right of LEFT JOIN.
 macro_rules! trial_columns {
     ($final:literal) => {
         concat!(
@@ -51,9 +51,9 @@ macro_rules! trial_columns {
     };
 }
 
-/// Columns of trials with the times that count.
+/// Columns of trials with their valid times.
 pub(crate) const TRIAL_COLUMNS: &str = trial_columns!("f.verdict = v.id");
-/// Columns of trials with the times of the search, by which all candidates are comparable.
+/// Columns of trials with the times of the search, which make all candidates comparable.
 pub(crate) const SEARCH_COLUMNS: &str = trial_columns!("FALSE");
 
 /// Reads a trial as submitted; its sequence is `None` if it is only announced.

@@ -1,4 +1,4 @@
-//! Configurations and samples as text of the database.
+//! Text form of configurations and samples in the database.
 
 use serde::{Deserialize, Serialize};
 use sqlx::error::BoxDynError;
@@ -10,7 +10,7 @@ use tuner_core::record::{ConfigValues, config_as_object};
 /// Returns a configuration as the JSON object of the database; equal configurations have equal
 /// text.
 pub(crate) fn config_text(config: &ConfigValues) -> String {
-    // Values are finite numbers, booleans and text under text keys: this cannot fail.
+    // Values are finite numbers, booleans and text with text keys, so this cannot fail.
     serde_json::to_string(&ConfigRef(config)).unwrap_or_default()
 }
 

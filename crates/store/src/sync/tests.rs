@@ -7,8 +7,8 @@ async fn every_column_of_every_table_is_taken_over() {
     let path = folder.join("t.db");
     let mut connection = open::writable(&path).await.unwrap();
     let text = statements().join("\n");
-    // The queue and the daemon belong to one machine; best times are maintained by triggers, and the
-    // consequences of verdicts are the same in every database.
+    // The queue and the daemon are local to one machine; best times are maintained by triggers, and the
+    // consequences of verdicts are equal in every database.
     let question = "SELECT m.name, p.name FROM sqlite_schema m, pragma_table_info(m.name) p
             WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE '_sqlx%'
               AND m.name NOT IN ('queue', 'daemon', 'best_times', 'verdict_facts') AND p.name <> 'id'";

@@ -2,8 +2,8 @@ use super::*;
 use crate::{open, runs, times};
 use sqlx::Connection as _;
 
-/// Frequent queries of a page must not read all results: no full scan of a table other than that of
-/// the problems, no automatic index, and no materialized view.
+/// Frequent queries of a page must not read all results: no full scan except of the problems' table, no
+/// automatic index, and no materialized view.
 #[tokio::test]
 async fn questions_of_a_page_are_index_scans() {
     let folder = tempfile::tempdir().unwrap();
