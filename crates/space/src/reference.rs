@@ -89,9 +89,9 @@ pub fn reference() -> String {
     let schema = json_schema();
     let mut text = String::from(
         "# Reference of search spaces\n\n\
-         Every key of a search space file and everything an expression may say. Generated from the \
-         types that read them: `TUNER_UPDATE_SCHEMA=1 cargo test --test program space_schema::` \
-         writes this file again. A file of one's own begins with `tuner new NAME`.\n\n\
+         All keys of a search space file, and the language of its expressions. Generated from the \
+         types that parse them: `TUNER_UPDATE_SCHEMA=1 cargo test --test program space_schema::` \
+         regenerates this file. `tuner new NAME` creates a new search space.\n\n\
          ## Keys of the file\n\n",
     );
     keys(&schema, &schema, &mut text);

@@ -28,7 +28,7 @@ sections! {
             reason = "checked while the file is read; kept for the schema"
         )]
         version: Spanned<u64> = required value,
-        /// The kernel's name, as commands take it.
+        /// The kernel's name in commands.
         kernel: Spanned<String> = required value,
         /// Description of the kernel, in one line.
         summary: Option<String> = optional value,
@@ -41,7 +41,7 @@ sections! {
         check_problems: Option<Ordered<Ordered<Scalar>>> = optional map,
         /// Passing of sizes to the kernel: as macros (the default), or as scalar arguments.
         sizes: Option<SizesText> = optional value,
-        /// Tunable parameters; each is a macro for the template. May be left out or empty.
+        /// Tunable parameters; each is a macro for the template. May be omitted or empty.
         parameters: Option<Ordered<ParameterText>> = optional map,
         /// Values computed from parameters and sizes, usable in every expression and as macros.
         derived: Option<Ordered<Formula>> = optional map,
@@ -60,7 +60,7 @@ sections! {
         gate: Option<GateText> = optional value,
         /// Work done, for throughput and physical limits.
         metric: Option<MetricText> = optional value,
-        /// Known good points; what is not named takes its default.
+        /// Known good points; omitted parameters have their defaults.
         seeds: Option<Vec<Ordered<Scalar>>> = optional list,
         /// Options for the compiler.
         compile: Option<CompileText> = optional value,
@@ -101,13 +101,13 @@ pub(super) struct ParameterText {
     pub(super) values: Option<Spanned<Vec<Spanned<Plain>>>>,
     /// The possible values, as a range.
     pub(super) range: Option<Spanned<RangeText>>,
-    /// The default value; the first one when left out.
+    /// The default value; the first one if omitted.
     pub(super) default: Option<Scalar>,
     /// Meaning of the parameter.
     pub(super) doc: Option<String>,
 }
 
-/// Numbers from `from` to `to`, both included where a step meets it.
+/// Numbers from `from` to `to`; `to` is included if a step reaches it.
 #[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RangeText {
@@ -115,7 +115,7 @@ pub(super) struct RangeText {
     pub(super) from: Scalar,
     /// Last value.
     pub(super) to: Scalar,
-    /// Distance of neighbours; 1 when left out.
+    /// Distance between neighbours; default: 1.
     pub(super) step: Option<Scalar>,
 }
 
@@ -138,7 +138,7 @@ pub(super) struct ArgumentText {
     /// The element type: a number, a vector of CUDA, or a struct by its fields.
     #[serde(rename = "type")]
     pub(super) ty: Spanned<TypeText>,
-    /// The kernel may take the buffer as elements of another type, which a parameter chooses, say.
+    /// The kernel may use another element type for the buffer, for example one chosen by a parameter.
     pub(super) any_type: Option<Spanned<bool>>,
     /// Use of the argument by the kernel.
     #[schemars(with = "RoleWords")]
@@ -149,31 +149,31 @@ pub(super) struct ArgumentText {
     pub(super) fill: Option<Spanned<FillText>>,
     /// A scalar's value; of a vector a list, of a struct one for each field.
     pub(super) value: Option<Spanned<ValueText>>,
-    /// Of a tensor map, the buffer that it describes. `shape` is the tensor's, the buffer's when left out.
+    /// Of a tensor map, the buffer that it describes. `shape` is the tensor's; default: the buffer's.
     pub(super) of: Option<Spanned<String>>,
-    /// Of a tensor map, the type of the tensor's elements where it is not the buffer's: `tf32`, `tf32_ftz`,
-    /// `f32_ftz`, or a number's type of the same size.
+    /// Of a tensor map, the type of the tensor's elements if it is not the buffer's: `tf32`, `tf32_ftz`,
+    /// `f32_ftz`, or a number type of the same size.
     pub(super) element: Option<Spanned<String>>,
     /// Of a tensor map, the extents of the box that a copy moves, outermost first.
     #[serde(rename = "box")]
     pub(super) boxes: Option<Spanned<Vec<Formula>>>,
-    /// Of a tensor map, elements from one index to the next, of each dimension but the innermost; without gaps
-    /// when left out.
+    /// Of a tensor map, elements from one index to the next, for each dimension except the innermost;
+    /// default: without gaps.
     pub(super) strides: Option<Spanned<Vec<Formula>>>,
-    /// Of a tensor map, steps between the elements of the box, 1 to 8; 1 when left out.
+    /// Of a tensor map, steps between the elements of the box, 1 to 8; default: 1.
     pub(super) steps: Option<Spanned<Vec<Formula>>>,
     /// Of an im2col map, the first coordinate of a filter's first pixel in each spatial dimension, outermost
     /// first: the padding, negative. The box then has pixels and channels.
     pub(super) lower: Option<Spanned<Vec<Formula>>>,
-    /// Of an im2col map, the last such coordinate less the last of the tensor.
+    /// Of an im2col map, the last such coordinate minus the last of the tensor.
     pub(super) upper: Option<Spanned<Vec<Formula>>>,
     /// Of a tensor map, bytes in which chunks of 16 are permuted: 0 (the default), 32, 64 or 128.
     pub(super) swizzle: Option<Formula>,
     /// Of a tensor map, bytes of interleaved channels: 0 (the default), 16 or 32.
     pub(super) interleave: Option<Formula>,
-    /// Of a tensor map, bytes that a miss brings into L2: 0 (the default), 64, 128 or 256.
+    /// Of a tensor map, bytes that a miss loads into L2: 0 (the default), 64, 128 or 256.
     pub(super) l2_promotion: Option<Formula>,
-    /// Of a tensor map, 1 where elements outside the tensor are NaN; 0, zeros, when left out.
+    /// Of a tensor map, 1 if elements outside the tensor are NaN; default: 0, they are zero.
     pub(super) nan_fill: Option<Formula>,
 }
 
@@ -185,7 +185,7 @@ pub(super) struct VariableText {
     /// The type of its elements.
     #[serde(rename = "type")]
     pub(super) ty: Option<Spanned<TypeText>>,
-    /// Its extents, where it is an array.
+    /// Its extents, if it is an array.
     pub(super) shape: Option<Spanned<Vec<Formula>>>,
     /// Initial contents of an array.
     pub(super) fill: Option<Spanned<FillText>>,
@@ -203,20 +203,20 @@ pub(super) struct LaunchText {
     pub(super) entry: Spanned<String>,
     /// Condition of the launch.
     pub(super) when: Option<Formula>,
-    /// The arguments it takes, by name; all when left out.
+    /// Its arguments by name; default: all.
     pub(super) args: Option<Vec<Spanned<String>>>,
     /// Blocks in x, y, z.
     pub(super) grid: Spanned<Vec<Formula>>,
-    /// Threads a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub(super) block: Spanned<Vec<Formula>>,
-    /// Dynamic shared memory a block, bytes.
+    /// Dynamic shared memory per block, bytes.
     pub(super) shared: Option<Formula>,
-    /// Blocks of a cluster in x, y, z, each a divisor of the grid; that of `__cluster_dims__`, or no clusters,
-    /// when left out.
+    /// Blocks of a cluster in x, y, z, each a divisor of the grid; default: that of `__cluster_dims__`, or
+    /// no clusters.
     pub(super) cluster: Option<Spanned<Vec<Formula>>>,
     /// A cooperative launch: all blocks are on the device at once, and `grid.sync()` works.
     pub(super) cooperative: Option<bool>,
-    /// Grid or block are guessed, as by `tuner adopt` for a kernel without a launch: `tuner check` judges
+    /// Grid or block are guesses, as by `tuner adopt` for a kernel without a launch: `tuner check` judges
     /// no hazards.
     pub(super) guessed: Option<bool>,
 }
@@ -227,22 +227,22 @@ pub(super) struct LaunchText {
 pub(super) struct ReferenceText {
     /// A built-in reference, computed in float64 on the CPU.
     pub(super) oracle: Option<Spanned<String>>,
-    /// Files with the right contents of each output, by argument, relative to this file; `{problem}` in
-    /// a path stands for the problem's name.
+    /// Files with the correct contents of each output, by argument, relative to this file; `{problem}` in
+    /// a path is replaced by the problem's name.
     pub(super) values: Option<Ordered<String>>,
     /// A CUDA file, relative to this file.
     pub(super) source: Option<Spanned<String>>,
-    /// Its kernel function, which takes the kernel's arguments in order.
+    /// Its kernel function, which receives the kernel's arguments in order.
     pub(super) entry: Option<Spanned<String>>,
     /// Blocks in x, y, z.
     pub(super) grid: Option<Spanned<Vec<Formula>>>,
-    /// Threads a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub(super) block: Option<Spanned<Vec<Formula>>>,
-    /// Dynamic shared memory a block, bytes; 0 when left out.
+    /// Dynamic shared memory per block, bytes; default: 0.
     pub(super) shared: Option<Formula>,
     /// A cooperative launch.
     pub(super) cooperative: Option<bool>,
-    /// A built-in reference that a reference kernel is compared with once; brings adversarial inputs.
+    /// A built-in reference, compared once with the reference kernel; adds adversarial inputs.
     pub(super) proven_by: Option<Spanned<String>>,
 }
 
@@ -254,10 +254,10 @@ pub(super) struct GateText {
     pub(super) atol: Option<Spanned<f64>>,
     /// Relative tolerance.
     pub(super) rtol: Option<Spanned<f64>>,
-    /// Terms of the sum that an output element is, where the metric does not show it: the tolerance
-    /// beside a reference kernel grows with it.
+    /// Number of terms of the sum in an output element, if the metric does not show it: the tolerance
+    /// relative to a reference kernel grows with it.
     pub(super) terms: Option<Formula>,
-    /// Repeated runs must agree bit for bit; true when left out.
+    /// Repeated runs must have equal bits; default: true.
     pub(super) deterministic: Option<bool>,
     /// Treatment of unordered plain stores of the same value: allowed, or a race (the default).
     pub(super) same_value_writes: Option<SameValueWrites>,
@@ -269,9 +269,9 @@ pub(super) struct GateText {
 pub(super) struct MetricText {
     /// Floating-point operations.
     pub(super) flops: Option<Formula>,
-    /// Least number of bytes moved.
+    /// Minimum number of bytes moved.
     pub(super) bytes: Option<Formula>,
-    /// Weight of the gain of a problem without one in the budget of a run; the default is 1.
+    /// Default weight of a problem's gain in the budget of a run; 1 if omitted.
     pub(super) weight: Option<Formula>,
 }
 
@@ -279,7 +279,7 @@ pub(super) struct MetricText {
 #[derive(Debug, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CompileText {
-    /// Added to the command line; `{NAME}` becomes the value of that macro.
+    /// Added to the command line; `{NAME}` is replaced by the value of that macro.
     pub(super) options: Option<Vec<Spanned<String>>>,
     /// Features of the device's architecture that its portable target lacks.
     #[schemars(with = "Option<super::vocabulary::ArchFeatures>")]
@@ -300,8 +300,8 @@ pub(super) struct BaselineText {
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TorchText {
-    /// Python expression over `torch`, the inputs and the sizes, which computes the outputs where no
-    /// variant fits, on the CPU, and where gradients are needed.
+    /// Python expression over `torch`, the inputs and the sizes, which computes the outputs if no
+    /// variant fits, on the CPU, and if gradients are needed.
     pub(super) fallback: Spanned<String>,
 }
 
@@ -315,14 +315,14 @@ schema!(Plain, "Value", _generator => json_schema!({
     "type": ["integer", "number", "boolean", "string"],
 }));
 
-/// A value with its place.
+/// A value with its position.
 pub(super) type Scalar = Spanned<Plain>;
 
-/// The text of an expression: a string, or a number or boolean that stands for itself.
+/// The text of an expression: a string, or a number or boolean literal.
 #[derive(Debug, Clone)]
 pub(super) struct FormulaText(pub(super) String);
 
-/// An expression with its place.
+/// An expression with its position.
 pub(super) type Formula = Spanned<FormulaText>;
 
 impl Forms for FormulaText {
@@ -345,7 +345,7 @@ schema!(FormulaText, "Expression", _generator => json_schema!({
     "type": ["string", "integer", "number", "boolean"],
 }));
 
-/// A mapping whose order means something.
+/// A mapping whose order is significant.
 #[derive(Debug, Clone)]
 pub(super) struct Ordered<T>(pub(super) Vec<(Spanned<String>, T)>);
 
@@ -355,7 +355,7 @@ impl<T> Default for Ordered<T> {
     }
 }
 
-/// A mapping's key: a name even where it looks like a number.
+/// A mapping's key: a name even if it looks like a number.
 pub(super) struct Key(String);
 
 impl Forms for Key {
