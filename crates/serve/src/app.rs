@@ -23,15 +23,15 @@ use tuner_store::{RunFilter, RunId, RunRow, Store, StoreError};
 /// Connections for concurrent reads.
 const READERS: usize = 4;
 
-/// Largest age of a cached answer while results arrive, and while no change is known (another
-/// process may write to the database).
+/// Maximum age of a cached answer while results arrive, and while no change is known (another process may
+/// write to the database).
 const FRESH: Duration = Duration::from_millis(250);
 const UNCHANGED: Duration = Duration::from_secs(1);
 
-/// Most cached answers; invented queries cannot exhaust the memory.
+/// Maximum number of cached answers, so that arbitrary queries cannot exhaust the memory.
 const CACHED: usize = 256;
 
-/// Longest cached answer, bytes.
+/// Maximum length of a cached answer, bytes.
 const MAX_CACHED_BYTES: usize = 1 << 20;
 
 /// The daemon's state.
@@ -104,7 +104,7 @@ impl App {
     /// Runs a read query on the next of several connections and on a separate thread.
     ///
     /// # Errors
-    /// Returns the errors of `ask`.
+    /// The errors of `ask`.
     pub(super) async fn read<T, F, W>(&self, ask: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -133,11 +133,11 @@ impl App {
         }
     }
 
-    /// Returns the cached JSON answer of this name, or a new one where it is too old. Concurrent
-    /// callers share one computation.
+    /// Returns the cached JSON answer of this name, or a new one if it is too old. Concurrent callers share
+    /// one computation.
     ///
     /// # Errors
-    /// Returns the errors of `compute`.
+    /// The errors of `compute`.
     pub(super) async fn cached<T: Serialize>(
         &self,
         name: String,
@@ -146,7 +146,7 @@ impl App {
         let response = |json| ([(CONTENT_TYPE, "application/json")], json).into_response();
         let slot = slot_of(&mut lock(&self.cache), name);
         let mut slot = slot.lock().await;
-        // Before the computation, so that a change in its course makes this answer old.
+        // Before the computation, so that a change during it makes this answer outdated.
         let version = self.live.version();
         if let Some((at, of, answer)) = slot.as_ref() {
             let age = at.elapsed();
@@ -155,14 +155,14 @@ impl App {
             }
         }
         let answer = Bytes::from(serde_json::to_vec(&compute.await?)?);
-        // Many long answers would fill the memory.
+        // Many long answers would exhaust the memory.
         if answer.len() <= MAX_CACHED_BYTES {
             *slot = Some((Instant::now(), version, answer.clone()));
         }
         Ok(response(answer))
     }
 
-    /// Returns a run with its tasks and curves; `None` where it does not exist.
+    /// Returns a run with its tasks and curves; `None` if it does not exist.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -176,7 +176,7 @@ impl App {
     }
 }
 
-/// Reads a run from the database; `None` where it does not exist.
+/// Reads a run from the database; `None` if it does not exist.
 ///
 /// # Errors
 /// The database cannot be read.
@@ -246,7 +246,7 @@ pub(super) fn run_view(row: RunRow) -> RunView {
     }
 }
 
-/// Returns the slot of a name. Beyond [`CACHED`] names all slots are dropped first.
+/// Returns the slot of a name. With more than [`CACHED`] names all slots are dropped first.
 fn slot_of(cache: &mut HashMap<String, Arc<Slot>>, name: String) -> Arc<Slot> {
     if cache.len() >= CACHED && !cache.contains_key(&name) {
         cache.clear();

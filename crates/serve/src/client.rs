@@ -142,13 +142,13 @@ impl Client {
             .await
             .map_err(|error| self.unreachable(error))?;
         tokio::spawn(async move {
-            // A lost connection shows in the response body.
+            // A lost connection is detected in the response body.
             let _ = connection.await;
         });
         let mut request = Request::builder()
             .method(method)
             .uri(path)
-            // hyper's connection adds none, and the daemon compares it with its own address.
+            // hyper's connection does not add it, and the daemon compares it with its own address.
             .header(header::HOST, &self.address)
             .header(header::CONTENT_TYPE, "application/json");
         if let Some(token) = &self.token {
@@ -211,7 +211,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Returns the next event as its name and data; `None` where the stream ends or breaks.
+    /// Returns the next event as its name and data; `None` if the stream ends or breaks.
     pub async fn next(&mut self) -> Option<(String, String)> {
         loop {
             if let Some(end) = self.buffer.windows(2).position(|pair| pair == b"\n\n") {

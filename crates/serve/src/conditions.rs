@@ -1,4 +1,4 @@
-//! Conditions of the daemon that hold at the moment.
+//! Current conditions of the daemon.
 
 use super::view::ConditionView;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ impl Conditions {
         lock(&self.devices).remove(device);
     }
 
-    /// Returns the conditions of the last examination.
+    /// Returns the conditions of the last check.
     pub(super) fn present(&self) -> Vec<ConditionView> {
         lock(&self.present).values().cloned().collect()
     }

@@ -38,7 +38,7 @@ pub(super) fn confine(
         refuse(error.without_excerpts())
     };
     let device = request.device.0;
-    // Each field is named, so that a new one is not passed through by oversight.
+    // Each field is named, so that a new one is not passed through by mistake.
     let mut confined = Request {
         device: match device.parse::<DeviceSelector>() {
             Ok(DeviceSelector::Replay(file)) => {
@@ -85,9 +85,9 @@ pub(super) fn confine(
         let find = |name: &ClientText| kernel(&name.0, folders);
         request.kernels.iter().map(find).collect::<Result<_, _>>()?
     };
-    // Read here, where an error is the answer; later it would only be the message of a failed run.
+    // Read here, so that the client gets the error; later it would only be the message of a failed run.
     for file in &files {
-        // Requests are resolved in the daemon's own folder, as their runs are.
+        // Requests are resolved in the daemon's own folder, like their runs.
         let kernel =
             Kernel::load_in(file, Path::new(".")).map_err(|error| refused(error.into()))?;
         if let Some(why) = kernel.spec.unranked() {
@@ -99,8 +99,8 @@ pub(super) fn confine(
     Ok(confined)
 }
 
-/// Returns the kernels, problems and devices that a request may name. Files that cannot be read are
-/// left out, and so are other JSON files than recordings.
+/// Returns the kernels, problems and devices that a request may name. Unreadable files are omitted, and so
+/// are JSON files that are not recordings.
 pub(super) fn choices(folders: &[PathBuf]) -> Choices {
     let files = list_kernels(folders).unwrap_or_default();
     let kernels = files.iter().filter_map(|file| {
@@ -126,7 +126,7 @@ pub(super) fn choices(folders: &[PathBuf]) -> Choices {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let recorded = entries.filter_map(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();
-            // Only its content tells a recording from another JSON file.
+            // Only the content distinguishes a recording from another JSON file.
             let candidate = RECORDED.iter().any(|end| name.ends_with(end));
             (candidate && Recording::load(&entry.path()).is_ok()).then_some(name)
         });
@@ -151,8 +151,8 @@ fn refuse(detail: impl Into<String>) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
 }
 
-/// Validates the problems: a single kernel must have them; of several, one must, which the engine
-/// checks.
+/// Validates the problems: a single kernel must have all of them; with several kernels the engine checks
+/// that at least one has each of them.
 fn problems(asked: &[String], kernel: &Kernel, kernels: usize) -> Result<(), Problem> {
     let known = |name: &String| kernel.spec.problems.iter().any(|p| p.name == *name);
     match asked.iter().find(|name| !known(name)) {
@@ -168,8 +168,8 @@ fn problems(asked: &[String], kernel: &Kernel, kernels: usize) -> Result<(), Pro
     }
 }
 
-/// Returns the folders whose kernels a request without names means: those that are installed with the
-/// program only if there are no others.
+/// Returns the folders for requests without kernel names: those installed with the program only if there
+/// are no others.
 fn default_folders(folders: &[PathBuf]) -> &[PathBuf] {
     match folders.split_last() {
         Some((last, own)) if !own.is_empty() && is_installed(last) => own,
@@ -184,7 +184,7 @@ fn is_installed(folder: &Path) -> bool {
     })
 }
 
-/// Lists every kernel of the folders. Of files with the same name the first is meant.
+/// Lists every kernel of the folders. Of files with the same name the first one is listed.
 fn list_kernels(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
     let mut files: Vec<PathBuf> = Vec::new();
     for folder in folders {
@@ -217,7 +217,7 @@ fn kernel(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Problem> {
                 Ok(file) => return find_within(&file.to_string_lossy(), folders),
                 Err(error) => last = Some(error.to_string()),
             },
-            // A folder without kernels says nothing about a name that another may have.
+            // A folder without kernels does not exclude that another folder has the name.
             Err(error) => last = last.or(Some(error.to_string())),
         }
     }
@@ -255,7 +255,7 @@ fn find_within(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Problem> {
     Err(outside())
 }
 
-/// Normalizes `.` and `..` as text; `None` where the path leaves its root.
+/// Normalizes `.` and `..` as text; `None` if the path leaves its root.
 fn plain(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,5 +1,5 @@
-//! Marker next to the database that a daemon panicked. The next daemon then suspects a run that was
-//! being set up, but not one that was running when the machine or a user ended the daemon.
+//! Marker next to the database of a daemon's panic. The next daemon then suspects a run that was being set
+//! up, but not one that was running when the machine or a user ended the daemon.
 
 use std::path::{Path, PathBuf};
 use tuner_store::RunId;
@@ -16,7 +16,7 @@ pub(super) fn watch(db: &Path) {
     tuner_core::panics::report_to(note(db));
 }
 
-/// Stores the report of a panic that ended only this run; `None` where none exists.
+/// Stores the report of a panic that ended only this run; `None` if there is none.
 pub(super) fn keep(db: &Path, run: &RunId) -> Option<PathBuf> {
     let mut name = note(db).into_os_string();
     name.push(format!("-{run}.txt"));
@@ -24,7 +24,7 @@ pub(super) fn keep(db: &Path, run: &RunId) -> Option<PathBuf> {
     std::fs::rename(note(db), &kept).ok().map(|()| kept)
 }
 
-/// Reports whether a daemon of this database panicked and no later one has handled it.
+/// Reports whether a daemon of this database has panicked and no later one has handled it.
 pub(super) fn happened(db: &Path) -> bool {
     note(db).exists()
 }

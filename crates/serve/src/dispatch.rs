@@ -1,5 +1,4 @@
-//! Dispatcher: takes runs from the queue, runs one engine for each device, and stores how each run
-//! ended.
+//! Dispatcher: takes runs from the queue, runs one engine per device, and stores the end of each run.
 
 use super::app::{App, run_view};
 use super::live::LiveRun;
@@ -27,7 +26,7 @@ const NOTE: Duration = Duration::from_secs(10);
 /// Delay before a run whose results could not be stored is retried.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// Time that shutdown waits for candidates on their devices.
+/// Maximum wait of the shutdown for candidates on their devices.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(60);
 
 /// Runs the queue until the daemon ends; then stops the engines in order.
@@ -46,7 +45,7 @@ pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
                     let mut taken: Vec<String> = busy.keys().cloned().collect();
                     for job in jobs {
                         let device = job.job.device.clone();
-                        // A run that waits for several GPUs is not overtaken by runs that need one.
+                        // A run that needs several GPUs is not overtaken by runs that need one.
                         if !taken.iter().any(|other| overlap(other, &device)) {
                             begin(&app, job, &mut busy, &mut working).await;
                         }
@@ -68,7 +67,7 @@ pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
         }
     }
     for run in busy.values() {
-        // Not by a user: an interrupted run goes back to the queue.
+        // Not requested by a user: an interrupted run returns to the queue.
         run.stop(false);
     }
     let drained = tokio::time::timeout(SHUTDOWN_GRACE, async {
@@ -103,7 +102,7 @@ fn leave(busy: &mut HashMap<String, Arc<LiveRun>>, left: Result<String, tokio::t
     }
 }
 
-/// Stores the used budgets, for the case of a power cut.
+/// Stores the used budgets, so that they survive a power loss.
 async fn note_time(app: &App, busy: &HashMap<String, Arc<LiveRun>>) {
     for run in busy.values() {
         let id = run.view().id;
@@ -144,7 +143,7 @@ async fn begin(
     tracing::info!(run = %queued.id, device, "begins");
     let (id, spent) = (queued.id.clone(), queued.spent_s);
     let (ours, handle) = (Arc::clone(app), tokio::runtime::Handle::current());
-    // The search computes for milliseconds between awaits: it has a thread of its own.
+    // The search computes for milliseconds between awaits, so it has a separate thread.
     let engine = start_blocking("engine", move || engine(&ours, &queued, &run, &handle));
     match engine {
         Ok(reply) => drop(working.spawn(async move {
@@ -157,7 +156,7 @@ async fn begin(
             if let Err(error) = app.store.leave_job(&id, JobState::Queued, "", spent).await {
                 tracing::error!(run = %id, %error, "that it waits cannot be stored");
             }
-            // The device is free for the next try after a pause.
+            // After a pause the device is available for the next attempt.
             working.spawn(async move {
                 tokio::time::sleep(RETRY).await;
                 device
@@ -166,11 +165,11 @@ async fn begin(
     }
 }
 
-/// Carries out one run on this thread, and stores its end also where the run panics.
+/// Executes one run on this thread, and stores its end even if the run panics.
 fn engine(app: &App, queued: &QueuedJob, run: &LiveRun, handle: &tokio::runtime::Handle) {
     let conduct = || handle.block_on(conduct(app, queued, run));
     if catch_unwind(AssertUnwindSafe(conduct)).is_err() {
-        // Candidates and lanes cannot do this: it is a defect of ours, and costs one run.
+        // Candidates and lanes cannot cause this: it is a defect of the tuner, and ends one run.
         let report = super::crash::keep(app.store.path(), &queued.id);
         let message = match report {
             Some(path) => format!(
@@ -190,8 +189,7 @@ fn engine(app: &App, queued: &QueuedJob, run: &LiveRun, handle: &tokio::runtime:
     app.live.remove(queued.id.as_str());
 }
 
-/// Carries out one run and stores its end; retries until the database can be written or the daemon
-/// ends.
+/// Executes one run and stores its end; retries until the database can be written or the daemon ends.
 async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
     let began = Instant::now();
     let result = work(app, queued, run).await;
@@ -247,7 +245,7 @@ fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, Strin
             }
         }
         Ok(report) => (JobState::Finished, summary::describe(report)),
-        // First: a connection to the database needs a thread, too.
+        // First: a connection to the database also needs a thread.
         Err(error) if is_shortage(&format!("{error:#}")) => (JobState::Queued, String::new()),
         Err(JobError::Store(StoreError {
             failure: Failure::Broken(detail),
@@ -259,8 +257,8 @@ fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, Strin
     }
 }
 
-/// Reports whether a failure is due to a lack of descriptors, processes or memory, which may be freed.
-/// System errors of `dlopen`, threads and processes arrive as text.
+/// Reports whether a failure is due to a lack of descriptors, processes or memory, which may become
+/// available. System errors of `dlopen`, threads and processes are reported as text.
 fn is_shortage(reason: &str) -> bool {
     let codes = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
     reason.contains("SQLite gets no memory")
@@ -271,7 +269,7 @@ fn is_shortage(reason: &str) -> bool {
         })
 }
 
-/// Returns the reason where the device or its driver ended a run.
+/// Returns the reason if the device or its driver ended a run.
 fn device_failure(result: &Result<Report, JobError>) -> Option<String> {
     match result {
         Err(JobError::Device(text)) => Some(text.trim_end().to_owned()),
@@ -295,7 +293,7 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
     let mut prepared = match &app.settings.fleet {
         None => Prepared::new(&request, folder)?,
         Some(fleet) => {
-            // Requests to the server block and must not run on an async thread.
+            // Requests to the server block, so they must not run on an async thread.
             let (request, folder, fleet) = (request, folder.to_owned(), Arc::clone(fleet));
             let setting_up = move || Prepared::on_fleet(&request, &folder, fleet);
             let set_up = run_blocking("set-up", setting_up).await;
@@ -317,7 +315,8 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
     let handle = tokio::runtime::Handle::current();
     let mut sink = |event: &Event| {
         if !begun {
-            // From now on a crash of the daemon does not count against this run: it was set up.
+            // From here on a crash of the daemon is not attributed to this run, because its setup is
+            // complete.
             begun = true;
             let (store, id) = (app.store.clone(), queued.id.clone());
             handle.spawn(async move {

@@ -1,5 +1,5 @@
-//! Access control: the token, and for a listener without one the proof that no web page of another
-//! site sent the request. Also the common response headers and the request timeout.
+//! Access control: the token, and for a listener without one the check that no foreign web page sent the
+//! request. Also the common response headers and the request timeout.
 
 use super::app::App;
 use super::problem::Problem;
@@ -68,9 +68,8 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     response
 }
 
-/// Rejects requests of foreign origins. A page may send requests to this machine's ports from its
-/// reader's browser, but cannot forge `Origin` or, when it resolves its own name to 127.0.0.1,
-/// `Host`.
+/// Rejects requests of foreign origins. A web page may send requests to this machine's ports from its
+/// reader's browser, but cannot forge `Origin` or, when it resolves its own name to 127.0.0.1, `Host`.
 fn foreign_origin(app: &App, headers: &HeaderMap) -> Option<Problem> {
     let (Ok(host), Ok(origin)) = (
         single(headers, header::HOST),
@@ -101,7 +100,7 @@ fn foreign_origin(app: &App, headers: &HeaderMap) -> Option<Problem> {
     })
 }
 
-/// Returns a header that may occur once, as ASCII text.
+/// Returns a header that may occur only once, as ASCII text.
 fn single(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
     let mut values = headers.get_all(name).iter();
     let first = values.next().map(HeaderValue::to_str);

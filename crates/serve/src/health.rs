@@ -7,7 +7,7 @@ use tuner_core::panics::lock;
 use tuner_kernel::compile::Surroundings;
 use tuner_store::MAX_QUEUED_RUNS;
 
-/// Time that a write may take before the database counts as locked.
+/// Maximum time of a write before the database counts as locked.
 const SOON: Duration = Duration::from_millis(1500);
 /// Interval between periodic examinations.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ pub(super) const NAMES: [&str; 5] = [
     "device_failing",
 ];
 
-/// Examines the daemon: a test write, the queue, the compiler and the devices.
+/// Checks the daemon: a test write, the queue, the compiler and the devices.
 pub(super) async fn examine(app: &App) -> Health {
     let mut found = Vec::new();
     let status = match tokio::time::timeout(SOON, app.store.ping()).await {
@@ -73,7 +73,7 @@ pub(super) async fn examine(app: &App) -> Health {
     }
 }
 
-/// Examines the daemon periodically until it ends, so that `since` is right without requests.
+/// Checks the daemon periodically until it ends, so that `since` is right without requests.
 pub(super) async fn watch(app: std::sync::Arc<App>) {
     let mut ending = app.ending.clone();
     loop {

@@ -15,8 +15,8 @@ use tower::ServiceExt as _;
 /// Largest request body, bytes.
 pub(super) const MAX_BODY: usize = 64 * 1024;
 
-/// Most connections where the process may open enough files; further ones wait in the system's
-/// queue.
+/// Maximum number of connections if the process may open enough files; more connections wait in the
+/// system's queue.
 const MAX_CONNECTIONS: usize = 8192;
 /// Divisor of the open-file limit for connections. The rest is for the database, the workers' pipes
 /// and the runs' files.
@@ -45,7 +45,7 @@ pub(super) async fn serve(app: Arc<App>, listener: TcpListener) {
     let room = Arc::new(Semaphore::new(max_connections));
     let mut ending = app.ending.clone();
     loop {
-        // Before `accept`: without room, connections wait in the system's queue and cost no file.
+        // Before `accept`: at the limit, connections wait in the system's queue and use no descriptor.
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
             break;
         };
@@ -76,13 +76,13 @@ pub(super) async fn serve(app: Arc<App>, listener: TcpListener) {
 
 /// Waits for the end of all connections; returns whether they ended in time.
 async fn wait_closed(room: &Semaphore, max_connections: usize) -> bool {
-    // All permits are free once all connections are closed.
+    // All permits are available once all connections are closed.
     let all = u32::try_from(max_connections).unwrap_or(u32::MAX);
     let closed = tokio::time::timeout(SHUTDOWN_GRACE, room.acquire_many(all));
     closed.await.is_ok()
 }
 
-/// Returns the connection limit for a limit on open files; `None` is unlimited.
+/// Returns the connection limit for a limit on open files; `None` means unlimited.
 fn max_connections(open_files: Option<u64>) -> usize {
     let share = open_files.map(|limit| limit / CONNECTION_SHARE);
     let share = share.and_then(|share| usize::try_from(share).ok());
@@ -91,7 +91,7 @@ fn max_connections(open_files: Option<u64>) -> usize {
 
 /// Serves one connection.
 async fn converse(stream: TcpStream, router: Router, app: &App) {
-    // Nagle's algorithm would hold small events back until the client acknowledges.
+    // Nagle's algorithm would delay small events until the client acknowledges.
     let _ = stream.set_nodelay(true);
     let service = hyper::service::service_fn(move |request: hyper::Request<_>| {
         router.clone().oneshot(request.map(axum::body::Body::new))

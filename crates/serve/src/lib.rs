@@ -1,5 +1,5 @@
-//! The daemon: a run queue in the database, one engine for each device, an HTTP API with live
-//! events, a dashboard.
+//! The daemon: a run queue in the database, one engine per device, an HTTP API with live events, a
+//! dashboard.
 //!
 //! ```text
 //! HTTP ──► api ──► queue (database) ──► dispatch ──► engine ──► store
@@ -7,8 +7,8 @@
 //!           └──────────── stream ◄──── live ◄──────────┘
 //! ```
 //!
-//! The queue and all results are in the database; the in-memory state may be lost at any time,
-//! which costs a restarted daemon only the candidates in flight.
+//! The queue and all results are in the database; the in-memory state may be lost at any time, which costs
+//! a restarted daemon only the candidates in flight.
 //!
 #![doc = include_str!("../README.md")]
 // The daemon must not panic on an index either.
@@ -53,7 +53,7 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The database.
     pub db: PathBuf,
-    /// Token for clients; required where other machines can reach the listener.
+    /// Token for clients; required if other machines can reach the listener.
     pub token: Option<String>,
     /// Folders whose kernels and recordings HTTP requests may name.
     pub folders: Vec<PathBuf>,
@@ -63,7 +63,7 @@ pub struct Settings {
     pub fleet: Option<Arc<dyn Fleet>>,
 }
 
-/// Reason why the daemon does not start or ends.
+/// Reason why the daemon does not start, or ends.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The listener is reachable from other machines without a token.
@@ -122,7 +122,7 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// Reports whether another argument helps (exit code 2), rather than a repair.
+    /// Reports whether a different argument is the remedy (exit code 2), rather than a repair.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         match self {
@@ -163,7 +163,7 @@ pub async fn serve(
         });
     }
     let _claimed = claimed?;
-    // The claim has judged the marker.
+    // The claim has handled the marker.
     crash::forget(&settings.db);
     crash::watch(&settings.db);
     let app = App::new(settings, store.clone(), instance.clone(), ending).await?;
@@ -198,7 +198,7 @@ fn check_token(settings: &Settings) -> Result<(), ServeError> {
 fn canonical(folders: &[PathBuf]) -> Result<Vec<PathBuf>, ServeError> {
     let one = |path: &PathBuf| {
         let real = path.canonicalize().and_then(|real| {
-            // A folder without permission is refused now and not with every request.
+            // A folder without permission is rejected now instead of with every request.
             std::fs::read_dir(&real)?;
             Ok(real)
         });

@@ -1,8 +1,8 @@
 //! In-memory state of running runs: written by the engines, read by the event streams.
 //!
-//! Memory does not grow with the number of results: a run's state is counts, the improvements of
-//! its best time and its latest events. It is removed after the run or later: the command that
-//! queued a run follows it, and a short run ends before that command has requested its events.
+//! Memory does not grow with the number of results: a run's state consists of counts, the improvements of
+//! its best time and its latest events. It is removed after the run or later: the command that queued a run
+//! follows it, and a short run may end before that command requests its events.
 
 use super::view::{ActivityView, RunView};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -15,13 +15,13 @@ use tuner_core::panics::lock;
 use tuner_engine::{Event, TrialEvent};
 use tuner_store::{CurvePoint, RunTask};
 
-/// Most events that a slow reader may lag; older ones are dropped and reported as `lag`.
+/// Maximum number of events that a slow reader may lag; older ones are dropped and reported as `lag`.
 const BACKLOG: usize = 1024;
 
-/// Most finished runs whose events were never requested; older ones are dropped.
+/// Maximum number of finished runs whose events were never requested; older ones are dropped.
 const UNHEARD: usize = 8;
 
-/// Most points of a curve. A best time improves tens of times; this is only a safety limit.
+/// Maximum points of a curve. A best time improves tens of times, so this is only a safety limit.
 const CURVE: usize = 4096;
 
 /// A running run.
@@ -92,8 +92,8 @@ impl LiveRun {
             Event::Trial(trial) => state.trial(trial),
             Event::RunFinished { .. } | Event::Note { .. } => {}
         }
-        // Under the lock: a reader that takes a snapshot and then listens misses no event and sees
-        // none twice.
+        // Under the lock: a reader that takes a snapshot and then listens receives each later event exactly
+        // once.
         if self.events.receiver_count() > 0 {
             let _ = self.events.send(json(event));
         }
@@ -104,7 +104,7 @@ impl LiveRun {
         lock(&self.state).owner = owner;
     }
 
-    /// Changes the view outside the engine's events.
+    /// Changes the view independently of the engine's events.
     pub(super) fn edit(&self, change: impl FnOnce(&mut RunView)) {
         change(&mut lock(&self.state).view);
     }
@@ -274,7 +274,7 @@ impl Live {
         self.changed();
     }
 
-    /// Removes a run; its listeners see the end of its events.
+    /// Removes a run; its listeners receive the end of its events.
     pub(super) fn remove(&self, id: &str) {
         let Some(run) = self.get(id) else { return };
         if lock(&run.unheard).is_some() {
@@ -284,7 +284,7 @@ impl Live {
                 unheard.pop_front();
             }
         }
-        // Before its listeners hear of the end: they look the run up again, then in the database.
+        // Before its listeners receive the end: they then look the run up again, in the database.
         lock(&self.runs).remove(id);
         run.over.send_replace(true);
         self.changed();
@@ -304,7 +304,7 @@ impl Live {
         lock(&self.runs).get(id).cloned()
     }
 
-    /// Reports whether no run is at work.
+    /// Reports whether no run is executing.
     #[must_use]
     pub(super) fn is_empty(&self) -> bool {
         lock(&self.runs).is_empty()

@@ -1,26 +1,26 @@
-//! Source lines of hazards, only of the files that a kernel of the daemon's folders is compiled from.
+//! Source lines of hazards, only from the files from which a kernel of the daemon's folders is compiled.
 
 use std::path::{Path, PathBuf};
 use tuner_core::record::Hazard;
 use tuner_kernel::catalog::{Catalog, Kernel};
 
-/// Most characters of a line that are shown.
+/// Maximum number of characters shown of a line.
 const MAX_LINE_CHARS: usize = 400;
 
 /// The template of a kernel and the files that it includes.
 pub(super) struct Sources {
-    /// Folders that a file's name may be relative to.
+    /// Folders to which a file's name may be relative.
     bases: Vec<PathBuf>,
     /// Real paths and contents.
     files: Vec<(PathBuf, String)>,
 }
 
 impl Sources {
-    /// Reads the files of a kernel, as far as these folders have it.
+    /// Reads the files of a kernel that are in these folders.
     pub(super) fn of_kernel(name: &str, folders: &[PathBuf]) -> Self {
         let loaded = folders.iter().filter_map(|folder| {
             let catalog = Catalog::of_folder(folder).ok()?;
-            // Read in the daemon's own folder, as its runs are.
+            // Read in the daemon's own folder, like its runs.
             Kernel::load_in(catalog.file_of(name).ok()?, Path::new(".")).ok()
         });
         let mut files = Vec::new();
@@ -42,8 +42,8 @@ impl Sources {
         }
     }
 
-    /// Returns the source line of a hazard. Its path comes from the database, and a kernel may write
-    /// any path into its line information: only the kernel's own files have lines.
+    /// Returns the source line of a hazard. Its path is from the database, and a kernel may write any path
+    /// into its line information, so only the kernel's own files are shown.
     pub(super) fn line(&self, hazard: &Hazard) -> Option<String> {
         let (file, line) = (hazard.file.as_ref()?, hazard.line?);
         let line = usize::try_from(line).ok()?.checked_sub(1)?;

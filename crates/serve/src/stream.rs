@@ -1,6 +1,5 @@
-//! Server-sent events. Every client has a task and a short queue: a client that stops reading
-//! delays no other, costs a few kilobytes, and receives the number of missed events when it reads
-//! again.
+//! Server-sent events. Every client has a task and a short queue: a client that stops reading does not
+//! delay others, costs a few kilobytes, and receives the number of missed events when it reads again.
 
 use super::app::App;
 use super::live::LiveRun;
@@ -110,12 +109,12 @@ where
         header::CONTENT_TYPE,
         HeaderValue::from_static("text/event-stream"),
     );
-    // nginx would otherwise collect events until its buffer is full.
+    // nginx would otherwise buffer events until its buffer is full.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }
 
-/// Publishes the running runs after changes while a client listens.
+/// Publishes the running runs after changes while a client is connected.
 pub(super) async fn publish(app: Arc<App>) {
     let mut ending = app.ending.clone();
     let mut published = None;
@@ -200,7 +199,7 @@ pub(super) fn open_run(app: &Arc<App>, id: String) -> Result<Response, Problem> 
     })
 }
 
-/// Sends the events of a running run until its engine is done with it.
+/// Sends the events of a running run until its engine has finished.
 async fn follow(app: &App, run: &LiveRun, client: &Client) -> Result<(), Disconnected> {
     let (view, started, mut events) = run.listen();
     let mut over = run.over();
@@ -231,13 +230,13 @@ async fn follow(app: &App, run: &LiveRun, client: &Client) -> Result<(), Disconn
             },
             () = tokio::time::sleep(KEEP_ALIVE) => client.send(":\n\n".to_owned()).await?,
             () = client.chunks.closed() => return Err(Disconnected),
-            // Sent events are received first: the end comes last.
+            // Sent events are received first: the end is last.
             () = tuner_engine::turned(&mut over), if events.is_empty() => return Ok(()),
         }
     }
 }
 
-/// Returns the kind of an engine event from its JSON, which begins with it.
+/// Returns the kind of an engine event from the start of its JSON.
 fn name(json: &str) -> &str {
     let kind = json.strip_prefix("{\"event\":\"");
     let kind = kind.and_then(|rest| rest.split('"').next());

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use tuner_core::record::TimingKind;
 use tuner_engine::{Report, StopReason};
 
-/// Formats `all evaluations done: 12.300 us (2.10x the default)`; of several tasks, each with its
-/// name.
+/// Formats `all evaluations done: 12.300 us (2.10x the default)`; with several tasks, each with its name.
 pub(super) fn describe(report: &Report) -> String {
     let mut text = match report.reason {
         StopReason::Evals => "all evaluations done",

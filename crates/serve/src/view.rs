@@ -28,7 +28,7 @@ pub struct RunView {
     pub state: String,
     /// Reason of the end or failure; may be empty.
     pub message: String,
-    /// Request; null where `tuner run` began the run itself.
+    /// Request; null if `tuner run` began the run itself.
     pub request: Option<Request>,
     /// Device, or the device that the run waits for.
     pub device: String,
@@ -44,11 +44,11 @@ pub struct RunView {
     pub budget_s: Option<f64>,
     /// Configurations judged and stored.
     pub evals: u64,
-    /// The device's virtual clock, seconds; 0 where the wall clock counts.
+    /// The device's virtual clock, seconds; 0 for the wall clock.
     pub clock_s: f64,
     /// Wall time since the engine started it, seconds; null unless it is running.
     pub elapsed_s: Option<f64>,
-    /// Configurations judged a second since then; null unless it is running.
+    /// Configurations judged per second since then; null unless it is running.
     pub rate: Option<f64>,
     /// Current activities on its candidates, the oldest first; empty unless it is running.
     #[serde(default)]
@@ -57,7 +57,7 @@ pub struct RunView {
     pub notes: Vec<String>,
     /// Kernels and problems; empty before the run begins.
     pub tasks: Vec<RunTask>,
-    /// Submission time, RFC 3339 UTC; null where `tuner run` began it.
+    /// Submission time, RFC 3339 UTC; null if `tuner run` began it.
     pub submitted_at: Option<String>,
     /// Start time.
     pub started_at: Option<String>,
@@ -99,7 +99,7 @@ pub struct KernelChoice {
 pub struct RunList {
     /// The runs.
     pub runs: Vec<RunView>,
-    /// Pass as `before` for the next page; null on the last.
+    /// Pass as `before` for the next page; null on the last page.
     pub next: Option<String>,
 }
 
@@ -107,7 +107,7 @@ pub struct RunList {
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoteView {
-    /// Text, at most 10,000 characters; empty where none exists.
+    /// Text, at most 10,000 characters; empty if there is none.
     #[schema(max_length = 10_000)]
     pub text: String,
     /// Time of the last change, RFC 3339 UTC; ignored in requests.
@@ -129,8 +129,8 @@ pub struct Submitted {
 pub struct Stopping {
     /// The run.
     pub id: String,
-    /// Current state: `stopped` where it had not begun, `running` while its engine finishes the
-    /// candidate on the device.
+    /// Current state: `stopped` if it had not begun, `running` while its engine finishes the candidate on
+    /// the device.
     pub state: String,
 }
 
@@ -176,8 +176,8 @@ pub struct DeviceView {
 /// Health of the daemon.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Health {
-    /// `ok`; `waiting` while another process keeps the database locked; `failing` where it cannot
-    /// be written; `degraded` with another condition.
+    /// `ok`; `waiting` while another process keeps the database locked; `failing` if it cannot be written;
+    /// `degraded` with another condition.
     pub status: String,
     /// Version of the tuner.
     pub version: String,
@@ -185,7 +185,7 @@ pub struct Health {
     pub instance: String,
     /// Seconds since the start, on a monotonic clock.
     pub uptime_s: f64,
-    /// Current conditions; empty where the daemon is well.
+    /// Current conditions; empty if the daemon is healthy.
     #[serde(default)]
     pub conditions: Vec<ConditionView>,
 }
@@ -224,7 +224,7 @@ pub struct ChangeView {
     pub change: i64,
     /// Generation; 1 is a child of the shipped template.
     pub depth: usize,
-    /// Outcome in words, with the verdict of a failure.
+    /// Outcome as text, with the verdict of a failure.
     pub outcome: String,
     /// It was accepted or predicted better.
     pub better: bool,

@@ -7,7 +7,7 @@ use utoipa::openapi::{
     Content, OpenApi, Ref, RefOr, ResponseBuilder, ResponsesBuilder, path::Operation,
 };
 
-/// Responses of the layers around all paths: status and condition.
+/// Responses of the layers common to all paths: status and condition.
 const COMMON: [(&str, &str); 7] = [
     ("400", "A parameter or header is wrong"),
     ("401", "The daemon has a token, and it was not shown"),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tuner_evolve::lineage;
 use tuner_store::{Store, StoreError};
 
-/// Most evolutions of an answer.
+/// Maximum number of evolutions in a response.
 const MAX_EVOLUTIONS: u32 = 200;
 
 /// Filter of the evolutions.
@@ -21,7 +21,7 @@ const MAX_EVOLUTIONS: u32 = 200;
 pub(super) struct EvolutionQuery {
     /// Only this kernel.
     kernel: Option<String>,
-    /// Only this device, by the name the leaderboard shows.
+    /// Only this device, by its name in the leaderboard.
     device: Option<String>,
     /// Latest evolutions: 1 to 200 (default 20).
     #[param(minimum = 1, maximum = 200)]

@@ -31,7 +31,7 @@ pub(super) struct BoardQuery {
     kernel: Option<String>,
     /// Only this problem.
     problem: Option<String>,
-    /// Only this device, by the name the leaderboard shows.
+    /// Only this device, by its name in the leaderboard.
     device: Option<String>,
     /// Only this kind of time.
     timing: Option<TimingKind>,
@@ -142,10 +142,10 @@ pub(super) async fn effects(
     .await
 }
 
-/// Most candidates for computing importance; more are sampled evenly.
+/// Maximum candidates for computing importance; more are sampled evenly.
 const MAX_IMPORTANCE_POINTS: usize = 2000;
 
-/// Adds the share of variance that each parameter explains alone and that they explain together.
+/// Adds the share of variance that each parameter explains alone, and that only combinations explain.
 fn weigh(found: &mut BoardEffects) {
     let text = |value: &Value| serde_json::to_string(value).unwrap_or_default();
     let places: Vec<(&str, HashMap<String, usize>)> = found
@@ -190,9 +190,9 @@ pub(super) struct HeaderQuery {
     kernel: String,
     /// Only this problem.
     problem: Option<String>,
-    /// Only this device, by the name the leaderboard shows.
+    /// Only this device, by its name in the leaderboard.
     device: Option<String>,
-    /// Also predicted times, where no measurement exists.
+    /// Also predicted times, if no measurement exists.
     #[serde(default)]
     allow_predicted: bool,
 }

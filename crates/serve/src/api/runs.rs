@@ -16,10 +16,10 @@ use tuner_engine::job::Request;
 use tuner_engine::threads::run_blocking;
 use tuner_store::{Deletion, NewJob, RunFilter, RunId, RunTrial};
 
-/// Default and largest number of runs of a page.
+/// Default and maximum number of runs per page.
 const PAGE: u32 = 100;
 
-/// Most results of a run in one response.
+/// Maximum number of results of a run in a response.
 const MAX_TRIALS: u32 = 20_000;
 
 /// Longest note, characters.
@@ -30,7 +30,7 @@ const MAX_NOTE: usize = 10_000;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListQuery {
-    /// Only those in this state: queued, running, finished, stopped, failed, interrupted.
+    /// Only runs in this state: queued, running, finished, stopped, failed, interrupted.
     state: Option<String>,
     /// Only those submitted before this one.
     before: Option<String>,
@@ -131,7 +131,7 @@ pub(super) async fn submit(
     Ok((StatusCode::CREATED, location, Json(submitted)).into_response())
 }
 
-/// Returns a run or the problem 404.
+/// Returns a run, or the problem 404.
 async fn existing(app: &App, id: &str) -> Result<RunView, Problem> {
     let found = app.run(id).await?;
     found.ok_or_else(|| Problem::no_run(id))
@@ -189,7 +189,7 @@ pub(super) async fn stop(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    // Between the queue and its engine a run is briefly in neither: retry.
+    // Between queue and engine a run is briefly in neither, so the stop is retried.
     for _ in 0..20 {
         if let Some(live) = app.live.get(&id) {
             live.stop(true);
@@ -227,7 +227,7 @@ fn stopping(id: String, state: &str) -> Response {
     (StatusCode::ACCEPTED, Json(body)).into_response()
 }
 
-/// Deletes a run that is over, with its results.
+/// Deletes an ended run with its results.
 #[utoipa::path(delete, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path)),
     responses((status = 204, description = "It is gone"), (status = 404, body = Problem),
               (status = 409, body = Problem, description = "It is not over, or found candidates \
@@ -296,7 +296,7 @@ pub(super) async fn events(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    // `tuner run` writes to the queue itself and then asks for events: its run begins now.
+    // `tuner run` writes to the queue itself and then requests events, so its run starts now.
     app.wake.notify_one();
     existing(&app, &id).await?;
     stream::open_run(&app, id)

@@ -74,8 +74,8 @@ pub(super) async fn fleet(State(app): State<Arc<App>>) -> Result<Json<FleetView>
     })
 }
 
-/// Health of the daemon. Needs no token, and answers 200 as long as the daemon lives: a restart
-/// does not empty a disk.
+/// Health of the daemon. Needs no token, and answers 200 as long as the daemon lives: a restart does not
+/// empty a disk.
 #[utoipa::path(get, path = "/healthz", tag = "system", responses((status = 200, body = Health)))]
 pub(super) async fn healthz(State(app): State<Arc<App>>) -> Json<Health> {
     Json(health::examine(&app).await)

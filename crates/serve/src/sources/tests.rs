@@ -22,8 +22,8 @@ extern \"C\" __global__ void scale(const float *x, float *y) {
 }
 ";
 
-/// A project with a kernel outside a folder `templates`, and a header beside it that the kernel does
-/// not include.
+/// A project with a kernel outside a folder `templates`, and a header next to it that the kernel does not
+/// include.
 fn project() -> (tempfile::TempDir, [PathBuf; 1]) {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().canonicalize().unwrap();
