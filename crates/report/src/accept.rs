@@ -35,7 +35,7 @@ pub enum Clause {
     NoProblemSlower(f64),
     /// No register is spilled.
     NoSpills,
-    /// Least share of the time in which multiprocessors are busy, per cent.
+    /// Minimum share of the time in which multiprocessors are busy, per cent.
     SmBusy(f64),
     /// Most registers per thread.
     Registers(u32),
@@ -81,7 +81,7 @@ pub struct Figures {
     pub spill_bytes: Option<u64>,
     /// Registers per thread of the challenger.
     pub registers: Option<u32>,
-    /// Per cent of the time in which multiprocessors are busy.
+    /// Share of the time in which multiprocessors are busy, per cent.
     pub sm_busy: Option<f64>,
 }
 
@@ -164,7 +164,7 @@ fn gain(wanted: Gain, problems: &[(String, Figures)]) -> (bool, String) {
         .collect();
     let wanted = match wanted.problems {
         Some(count) => count as usize,
-        // Results without a problem must promote nothing.
+        // Results without a problem must not promote.
         None => problems.len().max(1),
     };
     let names = if reached.is_empty() {
@@ -178,8 +178,8 @@ fn gain(wanted: Gain, problems: &[(String, Figures)]) -> (bool, String) {
     )
 }
 
-/// Reports that a clause holds on every problem with a known figure, or the first problem where it
-/// does not.
+/// Reports that a clause holds on every problem with a known figure, or the first problem on which it does
+/// not.
 fn every(
     problems: &[(String, Figures)],
     what: &str,
@@ -200,7 +200,7 @@ fn every(
         }
     }
     (
-        // A clause that was compared nowhere must not promote.
+        // A clause that was never compared must not promote.
         !problems.is_empty(),
         format!("on {} problems", problems.len()),
     )

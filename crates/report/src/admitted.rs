@@ -1,17 +1,18 @@
-//! Configurations that constraints admit.
+//! Configurations that satisfy constraints.
 
 use tuner_core::record::{ConfigValues, Definition};
 use tuner_space::{EvaluateError, Expr, Val};
 use tuner_store::{Admits, Board};
 
-/// Returns a function that reports whether the constraints of a board's latest run admit a configuration.
+/// Returns a function that reports whether a configuration satisfies the constraints of a board's latest
+/// run.
 #[must_use]
 pub fn admitted(board: &Board) -> Admits {
     admitted_by(&board.definition, board)
 }
 
-/// Returns a function that reports whether the constraints of a search space admit a configuration of a board. A
-/// rule over a name that the configuration or the device lacks admits it.
+/// Returns a function that reports whether a configuration of a board satisfies the constraints of a search
+/// space. A rule over a name that the configuration or the device lacks counts as satisfied.
 #[must_use]
 pub fn admitted_by(definition: &Definition, board: &Board) -> Admits {
     let rules = definition.constraints.iter();
@@ -40,7 +41,7 @@ pub fn admitted_by(definition: &Definition, board: &Board) -> Admits {
     })
 }
 
-/// Adds the derived values that have a value. One may use others before and behind it.
+/// Adds the derived values that can be evaluated. One may depend on values before and after it.
 fn add_derived(names: &mut ConfigValues, derived: &[(String, Expr)]) {
     let mut left: Vec<&(String, Expr)> = derived.iter().collect();
     loop {

@@ -43,7 +43,7 @@ pub(super) fn effects(subject: &Subject) -> Vec<Effect> {
         .filter(|parameter| parameter.values.len() > 1)
         .map(|parameter| Effect {
             share: share(&subject.candidates, &parameter.name, |trial| {
-                // The logarithm keeps the slowest candidates from deciding the share alone.
+                // The logarithm prevents the slowest candidates from dominating the share.
                 time(trial).map(f64::ln)
             }),
             values: parameter
@@ -95,7 +95,7 @@ pub(super) fn share(
     }
     let all: Vec<f64> = groups.values().flatten().copied().collect();
     let mean = |list: &[f64]| list.iter().sum::<f64>() / list.len() as f64;
-    // Of so few, nearly every group is one candidate, which would explain everything.
+    // With so few, nearly every group is a single candidate, which would explain the whole variance.
     if all.len() < 4 {
         return 0.0;
     }
@@ -126,7 +126,7 @@ pub(super) fn ablation(subject: &Subject) -> Vec<Change> {
     let mut changes: Vec<Change> = subject
         .candidates
         .iter()
-        // Other candidates have times of the search only, so the winner's is taken, too.
+        // Other candidates only have times of the search, so the winner's search time is used too.
         .filter_map(|judged| one_change(&best.config, best.search_time_us(), &judged.trial))
         .collect();
     for change in &subject.predicted_changes {
@@ -156,7 +156,7 @@ fn one_change(best: &ConfigValues, best_us: f64, trial: &TrialRecord) -> Option<
         .zip(&trial.config)
         .filter(|((name, value), (other_name, other))| name != other_name || value != other);
     let ((name, from), (other_name, to)) = differing.next()?;
-    // The pairs stop at the shorter configuration, so that the lengths are compared as well.
+    // The pairs end with the shorter configuration, so the lengths are compared as well.
     if differing.next().is_some() || name != other_name || best.len() != trial.config.len() {
         return None;
     }
@@ -200,7 +200,7 @@ pub(super) fn failures(subject: &Subject) -> Vec<Failure> {
                 }
                 _ => String::new(),
             };
-            // A candidate counts once at each place, however often the checks report it.
+            // A candidate counts once per position, independent of the number of reports.
             if !seen
                 .iter()
                 .any(|(kind, at, _)| *kind == hazard.kind && *at == place)

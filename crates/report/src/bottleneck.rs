@@ -1,4 +1,4 @@
-//! Bottlenecks of the winner, and the parameter that addresses each.
+//! Bottlenecks of the winner, and the parameter that affects each.
 
 use super::analysis::{counter, share};
 use super::model::{Subject, WinnerProfile, number};
@@ -14,13 +14,13 @@ pub(super) struct Limit {
     weight: f64,
     /// The counter that measures it.
     counter: &'static str,
-    /// Common words in names and descriptions of parameters that address it.
+    /// Common words in names and descriptions of parameters that affect it.
     words: &'static [&'static str],
 }
 
 /// Minimum candidates with a counter before it is attributed to a parameter.
 const MIN_COUNTERS: usize = 8;
-/// Minimum share of a counter that a parameter must explain to address it.
+/// Minimum share of a counter that a parameter must explain to be named.
 const EXPLAINED_MIN: f64 = 0.1;
 
 const WIDTH: &[&str] = &[
@@ -76,7 +76,7 @@ pub(super) fn main_three(subject: &Subject, arch: Option<&Arch>) -> Vec<Limit> {
     limits
 }
 
-/// Quantities that the counters are compared with.
+/// Reference quantities for the counters.
 struct Reading<'a> {
     profile: &'a WinnerProfile,
     arch: &'a Arch,
@@ -91,7 +91,7 @@ impl Reading<'_> {
         number(&self.profile.metrics, key).unwrap_or(0.0)
     }
 
-    /// Builds the limit of a unit that is busy part of the time; the one named by the model has the
+    /// Builds the limit of a unit that is busy for a part of the time; the one named by the model has the
     /// largest weight.
     fn unit(
         &self,
@@ -263,11 +263,11 @@ fn losses(reading: &Reading<'_>) -> Vec<Limit> {
     let conflicts = get("bank_conflicts");
     let sectors = (get("global_load_sectors") + get("global_store_sectors")) * 32.0;
     let wanted = get("global_load_bytes") + get("global_store_bytes");
-    // Threads that read the same bytes ask for more than the sectors hold.
+    // Threads that read the same bytes request more than the sectors contain.
     let wasted = (sectors - wanted).max(0.0);
     let (waves, blocks) = (get("waves"), get("blocks"));
     let tail = if waves > 0.0 {
-        // A partial last wave takes as long as a full one and leaves this share of places idle.
+        // A partial last wave takes as long as a full one and leaves this share of block slots idle.
         1.0 - waves / waves.ceil()
     } else {
         0.0
@@ -417,7 +417,7 @@ fn stall(reason: &str, percent: f64) -> Limit {
     }
 }
 
-/// Returns the parameter whose values explain the counter best; without enough counters, the most
+/// Returns the parameter whose values explain the counter best. Without enough counters, returns the most
 /// effective one whose name or description mentions it. Also returns the evidence.
 pub(super) fn parameter(subject: &Subject, limit: &Limit) -> Option<(String, String)> {
     let best = subject.best()?;
@@ -443,7 +443,7 @@ pub(super) fn parameter(subject: &Subject, limit: &Limit) -> Option<(String, Str
                     &choice.name,
                 )
             })
-            // Of equal shares the first name counts, so that reports are reproducible.
+            // With equal shares the first name counts, so that reports are reproducible.
             .max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)));
         if let Some((explained, name)) = strongest
             && explained >= EXPLAINED_MIN
@@ -466,7 +466,7 @@ pub(super) fn parameter(subject: &Subject, limit: &Limit) -> Option<(String, Str
     choices
         .filter_map(|choice| {
             let by_name = spoken(&choice.name);
-            // A word in the name says more than any in the description.
+            // A word in the name is stronger evidence than one in the description.
             let by_doc = spoken(&choice.doc).map(|at| at + limit.words.len());
             let place = by_name.or(by_doc)?;
             Some((place, &choice.name))

@@ -99,7 +99,7 @@ fn build_section(input: &Input, subject: &Subject, number: usize) -> Vec<Block> 
     let Some(best) = subject.best() else {
         return Vec::new();
     };
-    // Several kernels and devices may have problems of one name, but no file twice.
+    // Several kernels and devices may have problems of one name, but file names must be unique.
     let plot = format!(
         "{number:02}-{}",
         crate::export::target_name(&subject.board.key.problem)

@@ -86,7 +86,7 @@ fn gpu_hours(cost: &Cost<'_>) -> (f64, &'static str) {
             cost.charged_us as f64 / US_PER_HOUR,
             "recorded compile and benchmark time",
         ),
-        // A rented GPU costs while it waits for the compiler as well.
+        // A rented GPU also costs while it waits for the compiler.
         TimingKind::Measured => match wall_hours(cost.run) {
             Some(hours) => (hours, "time from the run's start to its end"),
             None => (cost.charged_us as f64 / US_PER_HOUR, "device time charged"),

@@ -53,7 +53,7 @@ impl Block {
     }
 }
 
-/// Formats an external value as code in a paragraph: nothing in it can end the code early.
+/// Formats an external value as code in a paragraph: its text cannot end the code early.
 pub(super) fn code(text: &str) -> String {
     format!("`{}`", text.replace('`', "'").replace(['\n', '\r'], " "))
 }

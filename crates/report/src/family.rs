@@ -24,7 +24,7 @@ pub struct FamilyRow {
     pub depth: usize,
     /// Number of the change.
     pub change: i64,
-    /// Outcome in words, with the verdict of a failure.
+    /// Outcome as text, with the verdict of a failure.
     pub outcome: String,
     /// Gains over the shipped template, or the finding.
     pub found: String,
@@ -92,7 +92,7 @@ pub(super) fn blocks(tree: &FamilyTree) -> Vec<Block> {
     for row in tree
         .rows
         .iter()
-        // Differences of changes that brought nothing would bury the others.
+        // Differences of changes without a gain would hide the others.
         .filter(|row| row.better && !row.diff.is_empty())
     {
         blocks.push(Block::Folded {

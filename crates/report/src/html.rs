@@ -10,7 +10,7 @@ pub(super) const SVG_STYLE: &str = include_str!("plot.css");
 
 /// Writes the whole file.
 pub(super) fn write(title: &str, blocks: &[Block]) -> String {
-    // Names, notes and code are foreign text: nothing in the file may run or load anything.
+    // Names, notes and code are foreign text: the file must not run or load anything.
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -47,8 +47,8 @@ fn contents(text: &mut String, blocks: &[Block]) {
     text.push_str("</ul></nav>\n");
 }
 
-/// Writes blocks. Anchors of second-level headings are numbered: names of kernels need not be
-/// unique or plain.
+/// Writes blocks. Anchors of second-level headings are numbered: names of kernels may be repeated or
+/// contain markup.
 fn add(text: &mut String, blocks: &[Block], next: &mut usize) {
     for block in blocks {
         match block {
@@ -112,7 +112,7 @@ fn add(text: &mut String, blocks: &[Block], next: &mut usize) {
     }
 }
 
-/// Writes code; lines of a difference carry their kind for colouring.
+/// Writes code; lines of a difference have their kind for colouring.
 fn code_block(text: &mut String, language: &str, code: &str) {
     text.push_str("<pre tabindex=\"0\"><code>");
     for line in code.trim_end().lines() {

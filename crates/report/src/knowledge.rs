@@ -107,7 +107,7 @@ fn saved(subject: &Subject, line: &TimeLine) -> Option<String> {
     let mut cold: Vec<(usize, bool)> = others
         .map(|other| match reached(other) {
             Some(trial) => (trial, true),
-            // A run that never came to it needs more than all its trials.
+            // A run that never reached it needs more than all its trials.
             None => (other.steps.len(), false),
         })
         .collect();

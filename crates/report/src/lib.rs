@@ -1,5 +1,4 @@
-//! Reports: results as Markdown and one self-contained HTML file. Pure: the same results give the
-//! same bytes.
+//! Reports: results as Markdown and one self-contained HTML file. Pure: equal results produce equal bytes.
 //!
 #![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]

@@ -1,8 +1,7 @@
 //! Low parallelism: right results while most of the device idles.
 //!
-//! A kernel may be correct on every problem and still use only a few multiprocessors, or take
-//! longer for each operation on larger problems. Only tuned problems are judged: those that are
-//! only checked are small on purpose.
+//! A kernel may be correct on every problem and still use only a few multiprocessors, or take longer per
+//! operation on larger problems. Only tuned problems are judged: check problems are intentionally small.
 
 use super::roofline::floor_us;
 use vgpu::Arch;
@@ -19,7 +18,7 @@ pub struct TimedProblem {
     pub problem: String,
     /// Its time, µs.
     pub time_us: f64,
-    /// Source of the time, in one word.
+    /// Source of the time, as one word.
     pub label: &'static str,
     /// Blocks of the longest launch, if known.
     pub blocks: Option<u64>,
@@ -54,7 +53,7 @@ impl TimedProblem {
         })
     }
 
-    /// Compares with the smaller problem with the cheapest operations.
+    /// Compares with the smaller problem that has the cheapest operations.
     fn growth(&self, others: &[Self]) -> Option<String> {
         let flops = self.flops.filter(|flops| *flops > 0.0)?;
         let each = self.time_us / flops;

@@ -108,7 +108,7 @@ fn inline(text: &str) -> String {
     line
 }
 
-/// Escapes a line so that it does not begin a heading, list or code block.
+/// Escapes a line so that it does not start a heading, list or code block.
 fn opening(line: &str) -> String {
     let line = line.trim_start();
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());

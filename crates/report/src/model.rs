@@ -1,4 +1,4 @@
-//! Input of a report: plain values, read elsewhere.
+//! Input of a report: plain values, read by the caller.
 
 use super::family::FamilyTree;
 use serde_json::{Map, Value as Json};
@@ -28,7 +28,7 @@ pub struct Subject {
     pub candidates: Vec<StoredTrial>,
     /// The runs, oldest first.
     pub runs: Vec<TimeLine>,
-    /// The time of another program for the same work, if it was taken.
+    /// The time of another program for the same work, if measured.
     pub baseline: Option<Peer>,
     /// Facts from the kernel's files, if available.
     pub kernel: Option<KernelFacts>,
@@ -66,7 +66,7 @@ pub struct KernelFacts {
     pub bytes: Option<f64>,
     /// It uses tensor cores.
     pub tensor: bool,
-    /// The rendered sources of the default and of the winner, or the reason why there are none.
+    /// The rendered sources of the default and of the winner, or the reason for their absence.
     pub sources: Result<[String; 2], String>,
 }
 
@@ -75,7 +75,7 @@ pub struct KernelFacts {
 pub struct WinnerProfile {
     /// Display text: `ncu 2025.1, measured`, `virtual GPU's counters, predicted`.
     pub source: String,
-    /// They come from a real GPU.
+    /// They are from a real GPU.
     pub measured: bool,
     /// Counters by name.
     pub metrics: Map<String, Json>,

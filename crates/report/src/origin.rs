@@ -85,7 +85,7 @@ fn unified(old_name: &str, new_name: &str, old: &str, new: &str) -> String {
         .to_string()
 }
 
-/// Describes the tree that the winner was measured on.
+/// Describes the tree on which the winner was measured.
 fn checkout(best: &LeaderboardRow) -> String {
     let mut script = String::new();
     if let Some(commit) = &best.commit {
@@ -101,7 +101,7 @@ fn checkout(best: &LeaderboardRow) -> String {
     script
 }
 
-/// Returns a kernel's name for the command line: the file it was tuned from if available, because a
+/// Returns a kernel's name for the command line: the file from which it was tuned if available, because a
 /// variant of a space shares its kernel's name.
 fn typed<'i>(input: &'i Input, kernel: &'i str) -> &'i str {
     let of_kernel = |subject: &&Subject| subject.board.key.kernel == kernel;
@@ -118,7 +118,7 @@ fn typed<'i>(input: &'i Input, kernel: &'i str) -> &'i str {
 
 /// Returns the options for limits and objectives.
 fn limits(settings: &RunSettings) -> String {
-    // Each field is named, so that a new one is not left out by oversight.
+    // Each field is named, so that a new one is not omitted by mistake.
     let RunSettings {
         evals,
         budget_s,
@@ -162,7 +162,7 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
     let mut script = checkout(best);
     let replay = subject.board.device_kind == DeviceKind::Replay;
     let list = |flag: &str, names: &[String]| -> String {
-        // A recorded file names its kernel and problem itself.
+        // A recorded file determines its kernel and problem.
         let names = names.iter().filter(|_| !replay);
         names
             .map(|name| format!("{flag}{}", quoted(typed(input, name))))

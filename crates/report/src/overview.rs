@@ -7,7 +7,7 @@ use super::plots;
 use tuner_core::record::{TimingKind, assignments};
 use tuner_core::statistics::ratio_of_medians;
 
-/// Formats a time with five significant digits: it is not known more precisely.
+/// Formats a time with five significant digits, its actual precision.
 #[must_use]
 pub fn us(us: f64) -> String {
     let whole = us.abs().max(1e-9).log10().floor().max(0.0) as usize;
@@ -26,7 +26,7 @@ pub(super) fn versus(subject: &Subject) -> Option<Peer> {
         .candidate(&best.config)
         .filter(|_| best.search_us.is_some());
     let own = own.and_then(|own| own.trial.measurement.as_ref());
-    // Candidates have times of the search: those of a final comparison have another protocol.
+    // Candidates have times of the search; those of a final comparison have a different protocol.
     let ours = match own {
         Some(own) => (own.p50.get(), own.ci95[0].get(), own.ci95[1].get()),
         None => (best.time_us_p50, our_low, our_high),

@@ -9,8 +9,7 @@ use tuner_core::objective::{Objectives, front};
 /// Maximum drawn candidates.
 const MAX_DRAWN: usize = 2000;
 
-/// Plots time against the other objective of the latest run that had one: all candidates, and the
-/// front.
+/// Plots time against the other objective of the latest run with one: all candidates, and the front.
 pub(super) fn blocks(subject: &Subject, plot: &str) -> Vec<Block> {
     let objectives = subject.runs.iter().rev().find_map(|line| {
         let text = line.run.settings.get("objective")?.as_str()?;
@@ -87,7 +86,7 @@ fn draw(points: &[[f64; 2]], ahead: &[[f64; 2]], objectives: Objectives) -> Opti
         );
     }
     canvas.line("axis", (70.0, height - 46.0), (width - 16.0, height - 46.0));
-    // Dots are thinned out here, because the front is drawn in full below.
+    // Dots are thinned out, because the front is drawn completely below.
     let step = points.len().div_ceil(MAX_DRAWN).max(1);
     let title = |[time, other]: &[f64; 2]| format!("{}: {}", short(*time), short(*other));
     for point @ [time, other] in points.iter().step_by(step) {

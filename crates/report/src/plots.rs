@@ -196,7 +196,7 @@ pub(super) fn effects(effects: &[Effect], best_us: f64) -> Drawing {
             .iter()
             .map(|value| value.best_us.map(|us| us / best_us))
             .collect();
-        // Equal times need a range to be drawn in.
+        // Equal times need a range of non-zero width.
         let worst = times.iter().flatten().copied().fold(1.05, f64::max);
         let y = Scale::log(1.0..worst, bottom..top);
         for mark in [1.0, worst] {

@@ -1,4 +1,4 @@
-//! The roofline of a device and the candidates under it (Williams, Waterman and Patterson 2009).
+//! The roofline of a device with the candidates (Williams, Waterman and Patterson 2009).
 
 use super::analysis::{counter, time};
 use super::document::Block;
@@ -7,7 +7,7 @@ use super::svg::{Canvas, Drawing, Scale, short};
 use vgpu::Arch;
 use vgpu::arch::by_device_name;
 
-/// Maximum drawn candidates; more are thinned out evenly, the best are always drawn.
+/// Maximum number of drawn candidates; more are thinned out evenly, the best are always drawn.
 const MAX_DRAWN_CANDIDATES: usize = 600;
 
 /// Returns the minimum time of these operations and bytes, µs, and its limit; `None` if neither is
@@ -27,7 +27,7 @@ pub(super) fn floor_us(
     (floor.0 > 0.0).then_some(floor)
 }
 
-/// Factor by which a time may be below its floor: caches hold what was moved before.
+/// Factor by which a time may be below its floor: data may be served from caches.
 const IMPOSSIBLE_FACTOR: f64 = 1.5;
 
 /// A candidate: operations per byte moved, operations per second, time and whether it is the best

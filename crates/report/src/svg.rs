@@ -14,7 +14,7 @@ impl std::fmt::Display for Drawing {
     }
 }
 
-/// A place in a drawing, or the size of a part; y grows downwards.
+/// A position in a drawing, or the size of a part; y grows downwards.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     x: f64,
@@ -98,7 +98,7 @@ impl Canvas {
             "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"2\"><title>{}</title></rect>",
             at.x,
             at.y,
-            // A bar without width would neither be seen nor show its tooltip.
+            // A bar of zero width would be invisible and have no tooltip.
             size.x.max(0.5),
             size.y,
             markup(title)
@@ -251,7 +251,7 @@ impl Scale {
                     .iter()
                     .map(move |factor| factor * 10f64.powi(decade))
             });
-            // Logarithms and powers round: a mark at an end must stay.
+            // Logarithms and powers are rounded: a mark at an end must stay.
             let inside = |mark: &f64| *mark >= low * 0.9999 && *mark <= high * 1.0001;
             marks.filter(inside).collect()
         };
@@ -262,7 +262,7 @@ impl Scale {
             &[1.0],
         ] {
             let marks = all(factors);
-            // A narrow range contains no round factors: its marks are as on a linear scale.
+            // A narrow range contains no round factors, so its marks are those of a linear scale.
             if marks.len() < 2 && factors.len() > 3 {
                 return Self::linear(low..high, 0.0..1.0).marks(most);
             }
@@ -276,7 +276,7 @@ impl Scale {
     }
 }
 
-/// Formats a number with the digits that a mark needs.
+/// Formats a number with the digits of a mark.
 #[must_use]
 pub fn short(value: f64) -> String {
     let size = value.abs();

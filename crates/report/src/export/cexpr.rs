@@ -1,8 +1,8 @@
 //! Terms as C expressions over `long long` and `double`, without undefined behaviour.
 //!
-//! Sizes are bounded, so every part has a bound too: an expression is written only if no part of it can leave
-//! 64 bits (or 53, where it becomes a `double`) and no divisor can be zero. The semantics are those of the
-//! evaluator of search spaces; everything else is refused with a reason.
+//! Sizes are bounded, so every part has a bound too: an expression is written only if no part of it can
+//! exceed 64 bits (or 53, where it is converted to `double`) and no divisor can be zero. The semantics are
+//! those of the evaluator of search spaces; everything else is rejected with a reason.
 #![expect(
     clippy::indexing_slicing,
     reason = "the parser has checked the number of operands, and variables are numbered by their list"
@@ -15,11 +15,11 @@ mod whole;
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_space::{Op, Term, TermId, Terms, Val};
 
-/// Bound of whole numbers, 2^62: the product of two sizes is below.
+/// Bound of whole numbers, 2^62: larger than the product of two sizes.
 const MAX_WHOLE: f64 = 4_611_686_018_427_387_904.0;
-/// Largest whole number up to which every one is a `double`.
+/// Largest magnitude up to which `double` represents every whole number.
 pub(super) const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
-/// Bound of real numbers, so that none is infinite.
+/// Bound of real numbers, which keeps them finite.
 const MAX_REAL: f64 = 1e300;
 /// Maximum length of an expression, characters.
 const MAX_LENGTH: usize = 1500;
@@ -42,9 +42,9 @@ pub(super) struct Variable {
 /// Place where an expression is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target<'t> {
-    /// The body of a function; helper functions begin with this prefix.
+    /// The body of a function; helper functions have this prefix.
     Function(&'t str),
-    /// An integer constant expression over macros, as `_Static_assert` takes.
+    /// An integer constant expression over macros, as in `_Static_assert`.
     Constant,
 }
 
@@ -88,7 +88,7 @@ struct Number {
     fused: bool,
     literal: Option<i64>,
     low: f64,
-    /// Bound of the absolute value: this coefficient times the variables to these powers.
+    /// Bound of the absolute value: this coefficient times the variables raised to these powers.
     coefficient: f64,
     powers: Vec<i32>,
     /// Another bound of the absolute value.
@@ -127,7 +127,7 @@ fn merged(left: &[i32], right: &[i32], combine: fn(i32, i32) -> i32) -> Vec<i32>
 pub(super) struct Writer<'t> {
     terms: &'t Terms,
     variables: &'t [Variable],
-    /// Bound of the product of all whole variables, where it is checked.
+    /// Bound of the product of all whole variables, if it is checked.
     product: Option<f64>,
     target: Target<'t>,
     named: BTreeMap<TermId, Number>,
@@ -160,7 +160,7 @@ impl<'t> Writer<'t> {
         Ok(self.truth(id)?.operand(Level::Compare))
     }
 
-    /// Writes a launch extent; -1 where it is not a whole number.
+    /// Writes a launch extent; -1 if it is not a whole number.
     pub(super) fn extent(&mut self, id: TermId) -> Written<String> {
         let number = self.number(id)?;
         if number.real {
@@ -174,7 +174,7 @@ impl<'t> Writer<'t> {
         Ok(self.whole(id)?.text)
     }
 
-    /// Declares temporaries for the parts that these terms share.
+    /// Declares temporaries for the common parts of these terms.
     pub(super) fn share(&mut self, roots: &[TermId], prefix: &str) -> Vec<String> {
         let mut uses: BTreeMap<TermId, usize> = BTreeMap::new();
         let order = operands_first(self.terms, roots);
@@ -217,7 +217,7 @@ impl<'t> Writer<'t> {
                 most = most.max(*power);
             }
         }
-        // Sizes are at least 1, so that their product to the largest power is a bound, too.
+        // Sizes are at least 1, so their product raised to the largest power is a bound too.
         let whole = match self.product {
             Some(product) => f64::min(whole, product.powi(most)),
             None => whole,
@@ -225,7 +225,7 @@ impl<'t> Writer<'t> {
         number.most.min(number.coefficient * whole * real)
     }
 
-    /// Refuses a number that may leave its type.
+    /// Rejects a number that may exceed its type.
     fn checked(&self, number: Number) -> Written<Number> {
         let most = if number.real { MAX_REAL } else { MAX_WHOLE };
         if self.magnitude(&number) > most {
@@ -373,7 +373,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Reports whether a term is true or false, rather than one of several values.
+    /// Reports whether a term is a truth value, rather than one of several values.
     fn is_condition(&self, id: TermId) -> bool {
         match self.terms.term(id) {
             Term::Const(value) => matches!(value, Val::Bool(_)),

@@ -15,7 +15,7 @@ use tuner_core::value::Value;
 use tuner_space::Parameter;
 
 impl Plan<'_> {
-    /// Writes the choice of an entry by device, in the way of Kernel Tuner's header.
+    /// Writes the choice of an entry by device, as in Kernel Tuner's header.
     #[expect(
         clippy::indexing_slicing,
         reason = "entries are numbered by the export that holds them"
@@ -136,7 +136,7 @@ impl Plan<'_> {
             .iter()
             .map(
                 |entry| match value_of(&entry.best.config, &parameter.name) {
-                    // `check_entry` has refused invalid macro bodies.
+                    // `check_entry` has rejected invalid macro bodies.
                     Some(Value::Text(text)) => CMacroBody::new(text)
                         .map(|body| body.to_string())
                         .unwrap_or_default(),
@@ -157,8 +157,8 @@ impl Plan<'_> {
         format!("{}OF({})", self.upper, bodies.join(", "))
     }
 
-    /// Returns the winner with the smallest loss, in the geometric mean, over the groups of these
-    /// entries in which it was timed; it must have been timed in most. The first of equals.
+    /// Returns the winner with the smallest loss, in the geometric mean, over those groups of these entries
+    /// in which it was timed; it must have been timed in most. The first one if several are equal.
     #[expect(
         clippy::indexing_slicing,
         reason = "entries are numbered by the export that holds them"
@@ -191,8 +191,8 @@ impl Plan<'_> {
     }
 }
 
-/// Writes the rules over the macros of the parameters, as an integer constant expression; `None` if no rule
-/// has one.
+/// Writes the rules over the macros of the parameters as an integer constant expression; `None` if no rule
+/// has such a form.
 fn macro_rules(entry: &Entry, columns: &[Column]) -> Option<String> {
     let rules = &entry.definition.constraints;
     let mut parameters = Vec::new();

@@ -88,7 +88,7 @@ impl Plan<'_> {
                 _ => format!("{} == {own}", size.member),
             });
         }
-        // Temporaries may overflow for sizes out of bounds, so that these are refused first.
+        // Temporaries may overflow for out-of-range sizes, so these are rejected first.
         if !code.statements.is_empty() {
             let first = conditions.join(" && ");
             let _ = writeln!(text, "  if (!({first})) return 0;");
@@ -109,7 +109,8 @@ impl Plan<'_> {
         let _ = writeln!(text, "  return {all}; }}");
     }
 
-    /// Writes the comments of an entry: the source of its numbers, and what `tuner gate` reads back.
+    /// Writes the comments of an entry: the source of its numbers, and the data that `tuner gate` reads
+    /// back.
     #[expect(
         clippy::indexing_slicing,
         reason = "entries are numbered by the export that holds them"

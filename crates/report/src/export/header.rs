@@ -1,7 +1,7 @@
 //! C, C++ and CUDA header: provenance, macros and launches of one entry, or a table with its lookup.
 //!
-//! It needs no include, so that NVRTC accepts it unchanged. With `NAME_ENTRY` it defines the macros and the
-//! launch functions of that entry only, so that a kernel cannot be launched with the values of another.
+//! It needs no include, so that NVRTC accepts it unchanged. With `NAME_ENTRY` it defines only the macros
+//! and the launch functions of that entry, so that a kernel cannot be launched with the values of another.
 
 use super::names::{MacroName, check_macro, identifier, members, suffix, target};
 use super::plan::{Column, Plan};
@@ -20,14 +20,14 @@ use vgpu::arch::model;
 const HELPERS: [(&str, &str); 5] = [
     ("min", "a < b ? a : b"),
     ("max", "a > b ? a : b"),
-    // As operators, compilers warn of comparisons with constants.
+    // With operators, compilers would warn of comparisons with constants.
     ("bitand", "a & b"),
     ("bitor", "a | b"),
     ("bitxor", "a ^ b"),
 ];
 
-/// Text that launches with clusters add: a note, the member, its value where nothing is launched, the parameters of
-/// its extents, their limits, and its value. 16 is the largest cluster of any device.
+/// Additional text for launches with clusters: a note, the member, its value if nothing is launched, the
+/// parameters of its extents, their limits, and its value. 16 is the largest cluster of any device.
 const CLUSTERS: [&str; 6] = [
     "/* cluster: where its product is above 1, the launch has the attribute cudaLaunchAttributeClusterDimension (cudaLaunchKernelExC),\n \
      * and above 8 the kernel cudaFuncAttributeNonPortableClusterSizeAllowed. */\n",
@@ -47,8 +47,8 @@ pub fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
     Ok(Plan::new(kernel, &entries, &[])?.text())
 }
 
-/// Returns the rules that C cannot express for sizes other than an entry's own, one for each line:
-/// the header returns that entry only if the sizes in the rule are its own.
+/// Returns the rules, one per line, that C cannot express for sizes other than an entry's own: the header
+/// returns that entry only if the sizes in the rule are its own.
 ///
 /// # Errors
 /// As [`header()`].
@@ -73,10 +73,10 @@ pub fn own_sizes_only(kernel: &str, entries: &[Entry]) -> Result<Vec<String>, Ex
     Ok(lines)
 }
 
-/// Returns the measured entries of a device; without those the recorded, and then the predicted: a
+/// Returns the measured entries of a device; without any, the recorded, and then the predicted ones: a
 /// lookup by device must never compare different kinds.
 pub(super) fn most_trusted(entries: &[Entry]) -> Vec<Entry> {
-    // Names that mean the same GPU are one device.
+    // Names of the same GPU count as one device.
     let device = |entry: &Entry| match model(&entry.best.device) {
         model if model.is_empty() => target(&entry.best.device),
         model => model,
@@ -101,7 +101,7 @@ fn trust(kind: TimingKind) -> u8 {
 }
 
 impl<'e> Plan<'e> {
-    /// Plans a header whose functions of sizes use these names besides their own.
+    /// Plans a header whose functions of sizes use these names in addition to their own.
     pub(super) fn new(
         kernel: &'e str,
         entries: &'e [Entry],

@@ -59,8 +59,7 @@ pub fn kernel_tuner(entry: &Entry, judged: &[StoredTrial]) -> Result<String, Exp
     Ok(escape::json(&text))
 }
 
-/// Returns one size as a number, several as a list; text (never `callable`) if the sizes are
-/// unknown.
+/// Returns one size as a number, several as a list; text (never `callable`) if the sizes are unknown.
 fn problem_size(entry: &Entry) -> Json {
     let numbers: Vec<i64> = entry.sizes.iter().filter_map(|(_, v)| v.as_i64()).collect();
     match numbers.as_slice() {
@@ -91,7 +90,7 @@ fn line(candidate: &StoredTrial) -> Json {
         Some(_) => {
             line.insert("time".to_owned(), json!(mean_ms(trial)));
             line.insert("times".to_owned(), json!(samples_ms(trial)));
-            // Each candidate was compared in its own way; Kernel Tuner keeps unknown keys.
+            // Candidates are compared in different ways; Kernel Tuner preserves unknown keys.
             line.insert("compared".to_owned(), json!(trial.judgement.compared));
         }
         None => {
@@ -112,7 +111,7 @@ fn line(candidate: &StoredTrial) -> Json {
     Json::Object(line)
 }
 
-/// Returns Kernel Tuner's objective, the mean of the samples; of one sample, the time itself.
+/// Returns Kernel Tuner's objective, the mean of the samples; for a single sample, the time itself.
 pub(super) fn mean_ms(trial: &TrialRecord) -> Option<f64> {
     let time = trial.measurement.as_ref()?;
     Some(if time.samples.len() > 1 {

@@ -1,9 +1,9 @@
 //! KernelBench's `eval_results.json`: the samples of each problem in the form of
 //! `KernelExecResult`.
 //!
-//! Times in milliseconds, as its timing code returns them (a comment there says microseconds);
-//! `runtime` is the mean, -1 if absent. Problems are named `kernel/problem/device`, samples by
-//! number in the order of judging.
+//! Times are in milliseconds, as returned by its timing code (a comment there says microseconds); `runtime`
+//! is the mean, -1 if absent. Problems are named `kernel/problem/device`, samples by number in the order of
+//! judging.
 
 use super::{ExportError, object, samples_ms};
 use serde_json::{Map, Value as Json, json};

@@ -1,5 +1,5 @@
-//! C++ launcher: the header with the kernel's source or machine code, choice by device and sizes, and the
-//! launches.
+//! C++ launcher: the header with the kernel's source or machine code, the choice by device and sizes, and
+//! the launches.
 
 mod code;
 mod launches;
@@ -21,7 +21,7 @@ use tuner_core::plan::Role;
 use tuner_core::value::Value;
 use tuner_space::{Argument, KernelSpec};
 
-/// The kernel as the launcher holds it.
+/// The kernel in the form that the launcher embeds.
 pub struct LauncherSource<'a> {
     /// The search space.
     pub spec: &'a KernelSpec,
@@ -33,7 +33,7 @@ pub struct LauncherSource<'a> {
     pub headers: Vec<(String, String)>,
     /// Reports whether the template mentions a macro.
     pub mentions: &'a dyn Fn(&str) -> bool,
-    /// Launch shapes of checked classes only, unless the macro of that name says otherwise.
+    /// Launch only shapes of checked classes, unless the macro of that name is defined otherwise.
     pub checked_only: bool,
 }
 
@@ -58,12 +58,12 @@ pub enum LauncherError {
     /// No header.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// The space has something that a launcher cannot pass.
+    /// The space uses a feature that a launcher cannot pass.
     #[error("a launcher cannot pass {0}: export the header alone (without --launcher)")]
     Unsupported(String),
 }
 
-/// Returns the entries that a launcher holds, in its order.
+/// Returns the entries of a launcher, in its order.
 #[must_use]
 pub fn launcher_entries(entries: &[Entry]) -> Vec<Entry> {
     most_trusted(entries)
@@ -98,7 +98,7 @@ impl<'a> Launcher<'a> {
         let reserved: Vec<&str> = LAUNCHER.split_whitespace().collect();
         let mut plan = Plan::new(kernel, entries, &reserved)?;
         for entry in entries {
-            // Launches are paired by their place in the list.
+            // Launches are paired by their position in the list.
             if entry.definition.launches.len() != source.spec.launches.len() {
                 let what = "launches that differ from the search space's; tune again".to_owned();
                 return Err(LauncherError::Unsupported(what));
@@ -122,7 +122,7 @@ impl<'a> Launcher<'a> {
             });
         }
         let mut fallback_code = fallback_code;
-        // Helpers are written once for all entries, so that any one may ask for the default's.
+        // Helpers are written once for all entries, so that each entry can use the default's.
         if let Some(code) = plan.codes.first_mut() {
             code.helpers.append(&mut fallback_code.helpers);
             code.helpers.extend(
@@ -134,7 +134,7 @@ impl<'a> Launcher<'a> {
             );
         }
         if let Some(code) = codes.last() {
-            // Macros that C cannot compute exist for the own sizes only.
+            // Macros that C cannot compute exist only for the own sizes.
             fallback_code.conditions.push(Condition {
                 text: code.defined.clone(),
                 source: CComment::new("the macros are known"),
@@ -161,7 +161,7 @@ impl<'a> Launcher<'a> {
         code.map(LauncherCode::own_macros).unwrap_or_default()
     }
 
-    /// Returns the kernels of a configuration, one for each launch; `None` for a launch that it makes for no sizes,
+    /// Returns the kernels of a configuration, one per launch; `None` for a launch that is never performed,
     /// whose kernel the template may lack.
     #[must_use]
     pub fn kernels(&self, index: usize) -> Vec<Option<&str>> {
@@ -190,7 +190,7 @@ impl<'a> Launcher<'a> {
         let named = own
             .iter()
             .any(|one| one.starts_with("-std") || one.starts_with("--std"));
-        // A standard that the search space names must stay the only one.
+        // A standard in the options of the search space must stay the only one.
         let standard = (!named).then(|| "--std=c++17".to_owned());
         standard
             .into_iter()
@@ -222,7 +222,7 @@ impl<'a> Launcher<'a> {
     }
 }
 
-/// Writes the folder of a launcher: the header, and a target of CMake that a project adds by
+/// Writes the folder of a launcher: the header, and a CMake target that a project adds by
 /// `add_subdirectory`.
 #[must_use]
 pub fn launcher_folder(kernel: &str, header: String) -> PackageFiles {
@@ -259,7 +259,7 @@ impl Launcher<'_> {
     }
 }
 
-/// Refuses what a launcher cannot pass.
+/// Rejects features that a launcher cannot pass.
 pub(super) fn check(spec: &KernelSpec) -> Result<(), LauncherError> {
     let unsupported = |what: String| Err(LauncherError::Unsupported(what));
     if let Some(variable) = spec.variables.first() {
@@ -292,7 +292,7 @@ pub(super) fn check(spec: &KernelSpec) -> Result<(), LauncherError> {
     }
 }
 
-/// Refuses a size of a type that C has no numbers of: its cast would have the size as its bits.
+/// Rejects a size of a type without C numbers: a cast would use the size as its bits.
 fn check_size(parameter: &Parameter<'_>) -> Result<(), LauncherError> {
     let Parameter { argument, size, .. } = parameter;
     let is_narrow = argument.ty.is_float() && argument.ty.size() < size_of::<f32>();
@@ -349,7 +349,7 @@ fn arguments<'a>(plan: &Plan<'_>, spec: &'a KernelSpec) -> Vec<Parameter<'a>> {
             },
             _ => Parameter {
                 argument,
-                // A name in lower case is kept where it is free.
+                // A name in lower case is kept if it is free.
                 name: match taken.contains(&argument.name.as_str()) || !is_plain(&argument.name) {
                     true => name,
                     false => argument.name.clone(),
@@ -360,7 +360,7 @@ fn arguments<'a>(plan: &Plan<'_>, spec: &'a KernelSpec) -> Vec<Parameter<'a>> {
         .collect()
 }
 
-/// Reports whether a name is the same as a member.
+/// Reports whether a name equals its member name.
 fn is_plain(name: &str) -> bool {
     members(&[&name.to_ascii_uppercase()], &[])
         .first()

@@ -171,8 +171,8 @@ pub(super) fn functions(plan: &Plan<'_>, text: &mut String) {
     }
 }
 
-/// Writes the comparison of a device's name with an entry's. A word after the model that may denote another
-/// one (`Ti`, `SUPER`, `Ada`, `Laptop`, `Max-Q`, `D`) makes it another.
+/// Writes the comparison of a device's name with an entry's. A suffix that may denote another model (`Ti`,
+/// `SUPER`, `Ada`, `Laptop`, `Max-Q`, `D`) makes the names differ.
 fn names(plan: &Plan<'_>, text: &mut String) {
     let (lower, upper) = (&plan.lower, &plan.upper);
     let _ = write!(

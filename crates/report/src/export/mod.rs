@@ -1,4 +1,4 @@
-//! Results in formats of other tools. Pure: rows in, text out; the same rows give the same bytes.
+//! Results in formats of other tools. Pure: rows in, text out; equal rows produce equal bytes.
 
 mod cexpr;
 mod chosen;
@@ -47,7 +47,7 @@ pub enum ExportError {
     /// Nothing to export.
     #[error("there is no result to export")]
     Empty,
-    /// The format holds one device and problem.
+    /// The format supports only one device and problem.
     #[error(
         "this format holds one problem of one device, and there are several: choose with \
          --device and --problem among {}",
@@ -81,7 +81,7 @@ fn costs_ms(trial: &TrialRecord) -> [f64; 2] {
     [compile_us, benchmark_us].map(|us| us as f64 / 1e3)
 }
 
-/// Returns raw samples, ms; none without a time.
+/// Returns raw samples, ms; empty without a time.
 fn samples_ms(trial: &TrialRecord) -> Vec<f64> {
     let samples = trial.measurement.iter().flat_map(|time| &time.samples);
     samples.map(|us| us / 1e3).collect()

@@ -24,7 +24,7 @@ const CPP20: &str = "and and_eq asm bitand bitor catch char16_t char32_t char8_t
 const PYTHON: &str = "False None True as assert async await def del elif except finally from global \
     import in is lambda nonlocal pass raise with yield";
 
-/// Names without capitals that a launcher's functions of sizes and arguments use.
+/// Lower-case names that a launcher's functions of sizes and arguments use.
 pub(super) const LAUNCHER: &str = "all_kernels all_macros all_maps all_options all_scratch bytes choose \
     chosen code context current device encode entry failed fine how image_count images int16_t int32_t int64_t \
     int8_t joined kernels known last_chosen launch launch_clusters loaded maps message name note pointer \
@@ -39,16 +39,16 @@ fn is_among(name: &str, lists: &[&str]) -> bool {
     words.any(|word| word == name)
 }
 
-/// Returns true for a word that Python does not take as a name.
+/// Reports whether Python reserves a word.
 pub(super) fn is_python_word(name: &str) -> bool {
-    // The Python keywords that C or C++ has, too, are in their lists.
+    // The Python keywords that C or C++ also has are in their lists.
     is_among(name, &[C23, CPP20, PYTHON])
 }
 
 /// Maximum bytes of a file name derived from a name; file systems allow 255 with the extension.
 const FILE_NAME_BYTES: usize = 120;
 
-/// Converts a device's or kernel's name to a file name. A long one is cut and ends in its hash.
+/// Converts a device's or kernel's name to a file name. A long one is cut and ends with its hash.
 #[must_use]
 pub fn target_name(name: &str) -> String {
     let whole = target(name);
@@ -85,7 +85,7 @@ pub(super) fn identifier(kernel: &str) -> String {
     }
 }
 
-/// Converts the end of an identifier: every other character becomes a `_`.
+/// Converts text to a suffix of an identifier: every invalid character becomes a `_`.
 pub(super) fn suffix(name: &str) -> String {
     name.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
@@ -116,7 +116,7 @@ pub(super) fn is_identifier(name: &str) -> bool {
         && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Refuses invalid macro names and reserved words.
+/// Rejects invalid macro names and reserved words.
 pub(super) fn check_macro(name: &str) -> Result<MacroName, ExportError> {
     let good =
         is_identifier(name) && !name.starts_with("__") && !is_among(name, &[C23, CPP20, "defined"]);
@@ -127,8 +127,8 @@ pub(super) fn check_macro(name: &str) -> Result<MacroName, ExportError> {
     }
 }
 
-/// Returns struct members for macros: lower case, with a trailing `_` if taken. A member named like
-/// a macro would be replaced by its value.
+/// Returns struct members for macros: lower case, with a trailing `_` if taken. A member with the name of a
+/// macro would be replaced by its value.
 pub(super) fn members(macros: &[&str], taken: &[&str]) -> Vec<String> {
     let mut used: BTreeSet<String> = macros.iter().map(|name| (*name).to_owned()).collect();
     used.extend(taken.iter().map(|name| (*name).to_owned()));

@@ -71,7 +71,7 @@ pub fn triton(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportErr
     if timed.is_empty() {
         return Err(ExportError::Empty);
     }
-    // Equal times keep one order, so that exports are reproducible.
+    // Ties have a defined order, so that exports are reproducible.
     timed.sort_by(|a, b| a.1[0].total_cmp(&b.1[0]).then_with(|| a.0.cmp(b.0)));
     let configs: Vec<Json> = timed
         .iter()

@@ -44,11 +44,11 @@ pub(super) struct EntryCode {
     pub(super) statements: Vec<String>,
     pub(super) conditions: Vec<Condition>,
     pub(super) launches: Vec<LaunchCode>,
-    /// Its own sizes are beyond what a lookup accepts: it matches these alone.
+    /// Its own sizes exceed the range of a lookup: it matches only these.
     pub(super) alone: bool,
     /// Helper functions that the code calls.
     pub(super) helpers: BTreeSet<&'static str>,
-    /// Parts that C cannot state, with the reason.
+    /// Parts that C cannot express, with the reason.
     pub(super) limits: Vec<(String, String)>,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Condition {
     pub(super) source: CComment,
 }
 
-/// A launch for the sizes asked.
+/// A launch for the requested sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LaunchCode {
     /// Temporaries of the values.
@@ -68,12 +68,12 @@ pub(super) struct LaunchCode {
     /// Condition, blocks, threads, dynamic shared memory, blocks of a cluster if [`Plan::has_clusters`], and the
     /// limit of shared memory, as C arguments.
     pub(super) arguments: Vec<String>,
-    /// Reports whether the configuration makes the launch for some sizes.
+    /// Reports whether the configuration performs the launch for some sizes.
     pub(super) happens: bool,
 }
 
 impl Plan<'_> {
-    /// Reports whether a launch names the blocks of a cluster, so that launches have a member for them.
+    /// Reports whether a launch specifies a cluster, so that launches have a member for it.
     pub(super) fn has_clusters(&self) -> bool {
         let launches = self.entries.iter();
         let mut launches = launches.flat_map(|entry| &entry.definition.launches);

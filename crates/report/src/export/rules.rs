@@ -1,7 +1,7 @@
 //! Rules and launches of an entry as C expressions over the sizes.
 //!
-//! The configuration, the device and the sizes that must match are constants of the entry, so that only its
-//! other sizes remain. A part that C cannot state ties the entry to its own sizes.
+//! The configuration, the device and the sizes that must match are constants of the entry, so only its
+//! other sizes remain variables. A part that C cannot express ties the entry to its own sizes.
 
 use super::cexpr::{MAX_EXACT, Target, Variable, Writer, operands_first};
 use super::plan::{Column, Condition, EntryCode, LaunchCode, Plan};
@@ -37,7 +37,7 @@ pub(super) struct Context<'c> {
     has_clusters: bool,
 }
 
-/// Writes the code of all entries; true if the product of the sizes must be bounded for it.
+/// Writes the code of all entries; true if this requires a bound on the product of the sizes.
 pub(super) fn fold_entries(plan: &Plan<'_>) -> (Vec<EntryCode>, bool) {
     let fold = |product| -> Vec<EntryCode> {
         let entries = plan.entries.iter();
@@ -52,7 +52,7 @@ pub(super) fn fold_entries(plan: &Plan<'_>) -> (Vec<EntryCode>, bool) {
             .sum()
     };
     let (free, bounded) = (fold(None), fold(Some(MAX_EXACT)));
-    // A bound refuses large sizes, so that it must free a rule from its own sizes.
+    // A bound rejects large sizes, so it is only used if it frees a rule from its own sizes.
     if limits(&bounded) < limits(&free) {
         (bounded, true)
     } else {
@@ -127,9 +127,9 @@ impl<'c> Context<'c> {
             .is_none_or(|bound| sizes.product::<f64>() <= bound)
     }
 
-    /// Returns the conditions of an entry that matches its own sizes alone.
+    /// Returns the conditions of an entry that matches only its own sizes.
     fn own_conditions(&self, conditions: &[Condition]) -> Vec<Condition> {
-        // A rule that holds for no sizes refuses the entry's own as well.
+        // A rule that holds for no sizes also rejects the entry's own.
         if conditions.iter().any(|condition| condition.text == "0") {
             return conditions.to_vec();
         }
@@ -141,7 +141,7 @@ impl<'c> Context<'c> {
         }]
     }
 
-    /// Writes the rules that some sizes break.
+    /// Writes the rules that some sizes violate.
     fn conditions(&mut self) -> (Vec<String>, Vec<Condition>) {
         let rules = &self.entry.definition.constraints;
         let mut names = self.meanings(rules.iter().map(|rule| &*rule.rule).collect());
@@ -226,8 +226,8 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// Writes parts with the temporaries that they share; `conditions` says which of them are
-    /// conditions, its last element also for all that follow.
+    /// Writes parts with their common temporaries. `conditions` marks the parts that are conditions; its
+    /// last element applies to all that follow.
     fn write(
         &mut self,
         names: Option<&Resolved>,
@@ -253,7 +253,7 @@ impl<'c> Context<'c> {
             let condition = conditions.get(at).copied().unwrap_or(last);
             texts.push(
                 match part {
-                    // `part` has written it before, so that this succeeds.
+                    // `part` has written it before, so this succeeds.
                     Part::Written(root) if condition => writer.condition(*root),
                     Part::Written(root) => writer.extent(*root),
                     Part::Constant(value) | Part::Own { value, .. } => Ok(match condition {
@@ -282,7 +282,7 @@ impl<'c> Context<'c> {
         meanings(self.entry, used, &parameters, self.constants.clone())
     }
 
-    /// Decides the form of an expression, and notes what C cannot state.
+    /// Determines the form of an expression, and records parts that C cannot express.
     pub(super) fn part(
         &mut self,
         names: &mut Result<Resolved, String>,
@@ -355,7 +355,7 @@ impl<'c> Context<'c> {
             .collect()
     }
 
-    /// Refuses a size that is an integer here, but real in C because of another entry.
+    /// Rejects a size that is an integer here, but real in C because of another entry.
     #[expect(
         clippy::indexing_slicing,
         reason = "free sizes are numbered by the list that the rules were made from"
@@ -392,7 +392,7 @@ pub(super) enum Part {
     Constant(Val),
     /// C states it.
     Written(TermId),
-    /// Its value is known for the entry's own sizes only.
+    /// Its value is only known for the entry's own sizes.
     Own {
         used: Vec<usize>,
         value: Val,
@@ -411,7 +411,7 @@ fn variable(column: &Column) -> Variable {
     }
 }
 
-/// Formats a launch extent; -1 where it is not a whole number.
+/// Formats a launch extent; -1 if it is not a whole number.
 fn extent(value: &Val) -> String {
     let whole = match value {
         Val::Float(value) if value.fract() == 0.0 && value.abs() <= MAX_EXACT => {
@@ -427,8 +427,8 @@ fn extent(value: &Val) -> String {
     }
 }
 
-/// Resolves the names that these expressions use. Only the derived values that they need are included, so
-/// that an unusual one elsewhere has no effect.
+/// Resolves the names in these expressions. Only the derived values that they need are included, so that an
+/// unusual one elsewhere has no effect.
 pub(super) fn meanings<'e>(
     entry: &'e Entry,
     mut open: Vec<&'e str>,
@@ -438,7 +438,7 @@ pub(super) fn meanings<'e>(
     let definition = &entry.definition;
     let mut derived: BTreeMap<&str, Expr> = BTreeMap::new();
     while let Some(text) = open.pop() {
-        // A rule that cannot be parsed is refused later, on its own.
+        // A rule that cannot be parsed is rejected separately later.
         let Ok(expr) = Expr::parse(text) else {
             continue;
         };
@@ -466,7 +466,7 @@ pub(super) fn meanings<'e>(
     })
 }
 
-/// Lowers an expression to its root among the terms, or explains why it cannot be.
+/// Lowers an expression to its root among the terms, or explains why it cannot be lowered.
 pub(super) fn lowered<'n>(
     names: &'n mut Result<Resolved, String>,
     text: &str,

@@ -26,7 +26,7 @@ pub struct Shipped {
     /// Comparison of its results at shipping; `None` in older files and for recorded results.
     #[serde(default)]
     pub compared: Option<Compared>,
-    /// Kernel name; `None` in headers of earlier versions, as all that follows.
+    /// Kernel name; like the following fields `None` in headers of earlier versions.
     #[serde(default)]
     pub kernel: Option<String>,
     /// Sizes of the problem.
@@ -75,7 +75,7 @@ pub struct CodeChange {
 }
 
 impl Shipped {
-    /// Compares the record with a new build for the same target; what was not recorded is left out.
+    /// Compares the record with a new build for the same target; unrecorded figures are omitted.
     #[must_use]
     pub fn code_changes(&self, built: &Compilation) -> Vec<CodeChange> {
         let pairs = [
@@ -170,8 +170,7 @@ fn record(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {
 /// Start of an entry in a header's comment.
 const MARK: &str = "/* tuner-entry ";
 
-/// Formats an entry as a comment of a header. JSON can escape `*`, so nothing in it ends the
-/// comment.
+/// Formats an entry as a comment of a header. JSON can escape `*`, so its text cannot end the comment.
 pub(super) fn as_comment(entry: &Entry) -> String {
     let json = json!({
         "device": entry.best.device,
@@ -214,7 +213,7 @@ fn header(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {
     Ok(entries)
 }
 
-/// Source that a launcher or a package holds.
+/// Source embedded in a launcher or a package.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct LaunchedSource {
     /// Text of the template.
@@ -268,7 +267,7 @@ pub fn launched_source(text: &str) -> Result<Option<LaunchedSource>, String> {
 }
 
 /// Joins the literals of an array of a launcher; `None` without the array, `Some(None)` if it cannot be
-/// read.
+/// parsed.
 fn array(text: &str, name: &str) -> Option<Option<String>> {
     let opening = format!("static const char *const {name}[] = {{\n");
     let (_, rest) = text.split_once(&opening)?;
@@ -279,7 +278,7 @@ fn array(text: &str, name: &str) -> Option<Option<String>> {
     )
 }
 
-/// Reads C string literals as the launcher writes them; `None` for other escapes.
+/// Parses C string literals of a launcher; `None` for other escapes.
 fn literals(text: &str) -> Option<Vec<String>> {
     let mut all = Vec::new();
     let mut bytes = text.bytes();

@@ -42,7 +42,7 @@ fn result(candidate: &StoredTrial) -> Json {
         "timestamp": candidate.judged_at,
         "configuration": object(&trial.config),
         "times": {
-            // Names as the reference writer spells them; the schema's differ and allow more.
+            // Names as in the reference writer; the schema's differ and allow more.
             "compilation": compile_ms,
             "benchmark": benchmark_ms,
             "framework": 0.0,

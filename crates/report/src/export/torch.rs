@@ -1,6 +1,6 @@
 //! PyTorch package: a folder with a custom op over the exported variants.
 //!
-//! The Python files are the same for every kernel but for names of letters, digits and `_`; all other text
+//! The Python files are equal for every kernel except for names of letters, digits and `_`; all other text
 //! of search spaces and devices is data in `kernel.json`.
 
 use super::PackageFiles;
@@ -38,7 +38,7 @@ pub fn torch_package(
 ) -> Result<PackageFiles, LauncherError> {
     check(source.spec)?;
     let entries = launcher_entries(entries);
-    // The runtime writes them as macros in front of the source.
+    // The runtime writes them as macros before the source.
     for entry in &entries {
         check_entry(entry)?;
     }
@@ -54,7 +54,7 @@ pub fn torch_package(
         let what = "a kernel without input tensors, which name the device".to_owned();
         return Err(LauncherError::Unsupported(what));
     }
-    // It is a part of file names, which have a limit.
+    // It is part of file names, whose length is limited.
     let op = identifier(&target_name(kernel)).to_ascii_lowercase();
     let package = format!("{op}_torch");
     let embedded = images
@@ -94,12 +94,12 @@ pub fn torch_package(
     Ok(texts.into_iter().chain(code).collect())
 }
 
-/// Returns the name of an image's file. Targets have letters, digits and `_` only.
+/// Returns the name of an image's file. Targets only have letters, digits and `_`.
 fn file_name(image: &LauncherImage) -> String {
     format!("{}_{}.cubin", image.entry, image.arch)
 }
 
-/// Formats what the choice of an image needs.
+/// Formats the data for choosing an image.
 fn image_json(
     image: &LauncherImage,
     macros: &[(String, String)],
@@ -108,7 +108,7 @@ fn image_json(
     let launches = source.spec.launches.iter().map(|launch| &launch.entry);
     let symbols = image.symbols.iter().map(|symbol| json!(symbol));
     let symbols = launches.cloned().zip(symbols);
-    // A launch that the entry never makes has no kernel.
+    // A launch that the entry never performs has no kernel.
     let symbols = symbols.filter(|(_, symbol)| symbol.as_str().is_some_and(|it| !it.is_empty()));
     json!({
         "entry": image.entry,
@@ -119,7 +119,7 @@ fn image_json(
     })
 }
 
-/// Formats an entry: its row, and what the choice needs.
+/// Formats an entry: its row, and the data for choosing it.
 fn entry(entry: &Entry) -> Json {
     let json = serde_json::to_value(&entry.best).unwrap_or_default();
     let mut json = match json {
@@ -226,7 +226,7 @@ fn map_json(map: &MapText, of: Option<&str>) -> Json {
     })
 }
 
-/// Refuses arguments that PyTorch or ctypes cannot pass.
+/// Rejects arguments that PyTorch or ctypes cannot pass.
 fn check_argument(argument: &Argument, known: &[&str]) -> Result<(), LauncherError> {
     let unsupported = |what: String| {
         Err(LauncherError::Unsupported(format!(
@@ -253,12 +253,12 @@ fn check_argument(argument: &Argument, known: &[&str]) -> Result<(), LauncherErr
     }
 }
 
-/// Reports whether an extent has names of sizes and of values derived from them alone.
+/// Reports whether an extent only uses sizes and values derived from them.
 fn is_known(extent: &Expr, known: &[&str]) -> bool {
     extent.names().all(|(name, _)| known.contains(&name))
 }
 
-/// Adds the values that derive from sizes alone.
+/// Adds the values that are derived from sizes only.
 fn with_derived<'s>(mut known: Vec<&'s str>, spec: &'s KernelSpec) -> Vec<&'s str> {
     for (name, expr) in &spec.derived {
         if is_known(expr, &known) {
@@ -268,7 +268,7 @@ fn with_derived<'s>(mut known: Vec<&'s str>, spec: &'s KernelSpec) -> Vec<&'s st
     known
 }
 
-/// Reports whether PyTorch has tensors of a type: whether the package's `DTYPES` names it.
+/// Reports whether PyTorch has tensors of a type, that is, whether the package's `DTYPES` contains it.
 fn is_tensor_type(ty: Element) -> bool {
     RUNTIME.contains(&format!("\"{ty}\": torch."))
 }
@@ -280,18 +280,18 @@ fn schema_type(ty: Element) -> Option<&'static str> {
         Element::Bool => Some("bool"),
         Element::I8 | Element::U8 | Element::I16 | Element::U16 => Some("int"),
         Element::I32 | Element::U32 | Element::I64 | Element::U64 => Some("int"),
-        // PyTorch has no conversion of a number to the bits of these.
+        // PyTorch has no conversion of a number to the bits of these types.
         Element::F8e4m3 | Element::F8e5m2 => None,
     }
 }
 
-/// Returns Python names of arguments: reserved words and other arguments' sizes get a `_`.
+/// Returns Python names of arguments: reserved words and the sizes of other arguments get a `_`.
 fn python_names(arguments: &[Argument], sizes: &[&str]) -> Vec<String> {
     let mut used = BTreeSet::new();
     let names = arguments.iter().map(|argument| {
         let mut name = identifier(&argument.name);
         let is_scalar = argument.role == Role::Scalar;
-        // `self` and `out` have a meaning in schemas of ops.
+        // `self` and `out` have a special meaning in op schemas.
         while is_python_word(&name)
             || matches!(&*name, "torch" | "self" | "out")
             || used.contains(&name)

@@ -6,7 +6,7 @@ use tuner_core::entry::Entry;
 use tuner_core::escape::{CLiteral, CMacroBody};
 use tuner_core::value::Value;
 
-/// Refuses names and values of an entry that are invalid in C.
+/// Rejects names and values of an entry that are invalid in C.
 pub(super) fn check_entry(entry: &Entry) -> Result<(), ExportError> {
     let parameters = entry.definition.parameters.iter().map(|p| &p.name);
     let constants = entry.sizes.iter().chain(&entry.environment);
@@ -26,7 +26,7 @@ pub(super) fn check_entry(entry: &Entry) -> Result<(), ExportError> {
     Ok(())
 }
 
-/// Reports whether a size must match: booleans, text, and 0 (which has no ratio).
+/// Reports whether a size must match exactly: booleans, text, and 0 (which has no ratio).
 pub(super) fn is_flag(value: Option<&Value>) -> bool {
     match value {
         Some(Value::Int(value)) => *value <= 0,

@@ -1,8 +1,8 @@
-//! Choice of a set of configurations: the least worst loss of a size, and the least size of a loss.
+//! Choice of a set of configurations: the smallest worst loss for a size, and the smallest size for a loss.
 //!
-//! Both are set covers: a configuration covers the shapes on which its loss is at most a threshold.
-//! A cover is searched for by branch and bound. After [`SEARCH_STEPS`] steps the best cover so far,
-//! at first the greedy one, counts, with the lower bound that is proven then.
+//! Both are set covers: a configuration covers the shapes on which its loss is at most a threshold. A cover
+//! is searched for by branch and bound. After [`SEARCH_STEPS`] steps the best cover so far, initially the
+//! greedy one, is returned with the proven lower bound.
 
 use super::Losses;
 use std::collections::BTreeMap;
@@ -13,13 +13,13 @@ pub const SEARCH_STEPS: u64 = 2_000_000;
 /// Set of configurations of at most a given size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    /// Configurations, by index; that which serves most shapes first.
+    /// Configurations, by index; the one that serves most shapes first.
     pub members: Vec<usize>,
     /// Worst loss over the shapes.
     pub worst: f64,
     /// Mean loss over the shapes.
     pub mean: f64,
-    /// Proven: no set of that size has a lower worst loss. Equals `worst` where the search was exact.
+    /// Proven: no set of that size has a lower worst loss. Equals `worst` if the search was exact.
     pub bound: f64,
 }
 
@@ -36,7 +36,7 @@ impl Choice {
 pub struct Smallest {
     /// The set.
     pub choice: Choice,
-    /// Proven: no smaller set stays within the loss. Equals the size where the search was exact.
+    /// Proven: no smaller set stays within the loss. Equals the size if the search was exact.
     pub least: usize,
 }
 
@@ -47,15 +47,15 @@ struct Cover {
     least: usize,
 }
 
-/// Chooses at most `size` configurations with the least worst loss, and among those a set with a low
-/// mean loss; `None` where no set of that size works on all shapes.
+/// Chooses at most `size` configurations with the smallest worst loss, and among those a set with a low
+/// mean loss; `None` if no set of that size works on all shapes.
 #[must_use]
 pub fn best_of_size(losses: &Losses, size: usize, steps: u64) -> Option<Choice> {
     let mut thresholds: Vec<f64> = losses.0.iter().flatten().filter_map(|loss| *loss).collect();
     thresholds.sort_by(f64::total_cmp);
     thresholds.dedup();
     let mut found: Option<(f64, Vec<usize>)> = None;
-    // The largest threshold for which no set of that size exists is below every attainable loss.
+    // The largest threshold without a set of that size is below every attainable loss.
     let mut unproven = 0;
     let (mut low, mut high) = (0, thresholds.len());
     while low < high {
@@ -68,7 +68,7 @@ pub fn best_of_size(losses: &Losses, size: usize, steps: u64) -> Option<Choice> 
                 high = middle;
             }
             other => {
-                // A search that was cut off may have missed a set: only a proven size excludes.
+                // An interrupted search may have missed a set: only a proven size excludes one.
                 if other.is_none_or(|cover| cover.least > size) {
                     unproven = unproven.max(middle + 1);
                 }
@@ -92,13 +92,13 @@ pub fn best_of_size(losses: &Losses, size: usize, steps: u64) -> Option<Choice> 
     })
 }
 
-/// Chooses the smallest set whose worst loss is at most `loss`; `None` where a shape has no
-/// configuration within it.
+/// Chooses the smallest set whose worst loss is at most `loss`; `None` if a shape has no configuration
+/// within it.
 #[must_use]
 pub fn smallest(losses: &Losses, loss: f64, steps: u64) -> Option<Smallest> {
     let cover = cover(losses, loss, steps)?;
     let size = cover.members.len();
-    // Of the sets of this size the best one is wanted, not the first one within the loss.
+    // The best set of this size is required, not the first one within the loss.
     let choice = best_of_size(losses, size, steps)
         .filter(|choice| choice.worst <= loss)
         .or_else(|| {
@@ -137,7 +137,7 @@ fn polish(losses: &Losses, mut members: Vec<usize>, size: usize, threshold: f64)
     counted.into_iter().map(|(_, member)| member).collect()
 }
 
-/// Returns the best exchange of one member; `None` when no exchange lowers the mean loss.
+/// Returns the best exchange of one member; `None` if no exchange lowers the mean loss.
 fn improved(losses: &Losses, members: &[usize], size: usize, threshold: f64) -> Option<Vec<usize>> {
     let (_, mean) = losses.worst_and_mean(members);
     let mut best: Option<(f64, Vec<usize>)> = None;
@@ -158,7 +158,7 @@ fn improved(losses: &Losses, members: &[usize], size: usize, threshold: f64) -> 
                 None => changed.push(candidate),
             }
             let (worst, lower) = losses.worst_and_mean(&changed);
-            // Means that differ by rounding alone would be exchanged forever.
+            // Means that differ only by rounding would be exchanged forever.
             let target = best.as_ref().map_or(mean - 1e-12, |(mean, _)| *mean);
             if worst <= threshold && lower < target {
                 changed.sort_unstable();
@@ -169,7 +169,7 @@ fn improved(losses: &Losses, members: &[usize], size: usize, threshold: f64) -> 
     best.map(|(_, members)| members)
 }
 
-/// Covers all shapes with configurations of at most that loss; `None` where a shape has none.
+/// Covers all shapes with configurations of at most that loss; `None` if a shape has none.
 fn cover(losses: &Losses, threshold: f64, steps: u64) -> Option<Cover> {
     let all = match losses.shapes() {
         // A shift by all 128 bits would overflow.
@@ -181,7 +181,7 @@ fn cover(losses: &Losses, threshold: f64, steps: u64) -> Option<Cover> {
         let within = row.iter().take(128).enumerate();
         let within = within.filter(|(_, loss)| loss.is_some_and(|loss| loss <= threshold));
         let mask = within.fold(0, |mask, (shape, _)| mask | 1_u128 << shape);
-        // Configurations that cover the same shapes are alike to the search.
+        // Configurations that cover the same shapes are equivalent for the search.
         sets.entry(mask).or_insert(config);
     }
     // A set inside another one is never needed.
@@ -261,7 +261,7 @@ struct CoverSearch {
     /// Masks with their configurations, the largest first.
     sets: Vec<(u128, usize)>,
     best: Vec<usize>,
-    /// Steps that are left; 0: the search was cut off.
+    /// Remaining steps; 0: the search was interrupted.
     steps: u64,
 }
 

@@ -13,7 +13,7 @@ pub struct PortfolioInput<'a> {
     pub kernel: &'a str,
     /// Devices of the times.
     pub device: &'a str,
-    /// Loss that was asked for.
+    /// Requested loss.
     pub loss: f64,
     /// Times.
     pub table: &'a Table,

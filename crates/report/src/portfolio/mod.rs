@@ -1,7 +1,7 @@
 //! Portfolio: a small set of configurations for many shapes, and the rule that chooses among them.
 //!
-//! [`Table`] holds a time for each configuration and shape, [`best_of_size`] and [`smallest`] choose
-//! a set, [`DecisionTree`] dispatches over the sizes. Pure.
+//! [`Table`] has a time for each configuration and shape, [`best_of_size`] and [`smallest`] choose a set,
+//! [`DecisionTree`] dispatches over the sizes. Pure.
 
 mod choose;
 mod document;
@@ -13,7 +13,7 @@ pub use tree::{DecisionTree, Leaf, Lookup, LookupError, Node, TreeText, Untuned,
 
 use tuner_core::record::{ConfigValues, TimingKind};
 
-/// Limit of the number of shapes, that of the bits of a mask.
+/// Maximum number of shapes: the number of bits of a mask.
 pub const MAX_SHAPES: usize = 128;
 
 /// Quantity in which shapes differ: a size, or the device.
@@ -30,7 +30,7 @@ pub struct Axis {
 pub enum AxisValues {
     /// Whole numbers, ascending: other numbers between them may occur.
     Numbers(Vec<i64>),
-    /// Names without an order: others never occur.
+    /// Names without an order: other names never occur.
     Names(Vec<String>),
 }
 
@@ -110,7 +110,7 @@ impl Losses {
         self.0.first().map_or(0, Vec::len)
     }
 
-    /// Returns the loss of a configuration on a shape, infinite where it does not work.
+    /// Returns the loss of a configuration on a shape, infinite if it does not work there.
     #[must_use]
     pub fn loss(&self, config: usize, shape: usize) -> f64 {
         let row = self.0.get(config);
@@ -152,11 +152,11 @@ pub struct Variant {
     pub worst: f64,
     /// Mean loss over these shapes.
     pub mean: f64,
-    /// Worst loss of the portfolio without it; infinite where no other one works on a shape.
+    /// Worst loss of the portfolio without it; infinite if no other one works on a shape.
     pub without: f64,
 }
 
-/// Returns the parts of the variants when each shape is served by the best of them.
+/// Returns the parts of the variants if each shape is served by the best of them.
 #[must_use]
 pub fn variants(losses: &Losses, members: &[usize]) -> Vec<Variant> {
     let served: Vec<(usize, f64)> = (0..losses.shapes())
@@ -181,8 +181,8 @@ pub fn variants(losses: &Losses, members: &[usize]) -> Vec<Variant> {
 /// Sizes of a portfolio that the curve of losses shows.
 const CURVE: [usize; 5] = [1, 2, 3, 4, 6];
 
-/// Chooses the best set of each size of the curve, and of one further size; sizes of which no set works
-/// on all shapes are left out.
+/// Chooses the best set of each size of the curve, and of one further size; omits sizes for which no set
+/// works on all shapes.
 #[must_use]
 pub fn loss_curve(losses: &Losses, further: usize, steps: u64) -> Vec<(usize, Choice)> {
     let mut sizes = CURVE.to_vec();

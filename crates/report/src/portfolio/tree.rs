@@ -1,8 +1,8 @@
-//! Decision tree over the sizes: the fewest leaves that keep a loss.
+//! Decision tree over the sizes: the fewest leaves that stay within a loss.
 //!
-//! A leaf is a box of shapes served by one variant. The smallest tree of a box is that of the best cut
-//! of one axis, by dynamic programming over the boxes. Sizes between two tuned ones take the nearer by
-//! ratio, and have the losses that were measured for all tuned shapes around them.
+//! A leaf is a box of shapes served by one variant. The smallest tree of a box is that of the best cut of
+//! one axis, by dynamic programming over the boxes. Sizes between two tuned ones use the nearer one by
+//! ratio, and have the measured losses of all tuned shapes around them.
 
 mod text;
 
@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 /// Node of a tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
-    /// One variant for all shapes that arrive.
+    /// One variant for all shapes in the box.
     Leaf(Leaf),
     /// Two branches by the value on an axis.
     Split {
         /// Index of the axis.
         axis: usize,
-        /// Index of the first value that arrives.
+        /// Index of the first value in the box.
         from: usize,
         /// Index of the first value of the second branch.
         first: usize,
@@ -40,18 +40,18 @@ pub struct Leaf {
     pub shapes: usize,
     /// Worst loss over the tuned shapes.
     pub worst: f64,
-    /// Loss on the untuned sizes that arrive here.
+    /// Loss on the untuned sizes in the box.
     pub untuned: Untuned,
 }
 
-/// Loss of a variant on untuned sizes, by the tuned shapes around them.
+/// Loss of a variant on untuned sizes, from the tuned shapes around them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Untuned {
     /// No untuned size arrives.
     None,
-    /// Worst loss over the tuned shapes around.
+    /// Worst loss over the surrounding tuned shapes.
     UpTo(f64),
-    /// The variant does not work on one of the tuned shapes around.
+    /// The variant does not work on one of the surrounding tuned shapes.
     Unknown,
 }
 
@@ -66,7 +66,7 @@ pub struct DecisionTree {
     pub worst: f64,
 }
 
-/// Variant for sizes that were asked for.
+/// Variant for requested sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lookup {
     /// Place of the variant in the portfolio.
@@ -120,14 +120,14 @@ struct TreeSearch<'a> {
     table: &'a Table,
     losses: &'a Losses,
     members: &'a [usize],
-    /// Loss that every leaf keeps.
+    /// Maximum loss of every leaf.
     loss: f64,
     plans: BTreeMap<Region, Plan>,
 }
 
 impl DecisionTree {
     /// Builds the tree with the fewest leaves whose worst loss is at most `loss`, and among those the one
-    /// with the least worst loss; `None` if no variant keeps it on some shape.
+    /// with the smallest worst loss; `None` if no variant stays within it on some shape.
     #[must_use]
     pub fn new(table: &Table, losses: &Losses, members: &[usize], loss: f64) -> Option<Self> {
         let mut search = TreeSearch {
@@ -137,13 +137,13 @@ impl DecisionTree {
             loss,
             plans: BTreeMap::new(),
         };
-        // Shrunk boxes of the same shapes are equal, so that each is planned once.
+        // Shrunk boxes of the same shapes are equal, so each is planned once.
         let whole = search.shrunk(&table.whole())?;
         let plan = search.plan(&whole);
         if !plan.worst.is_finite() {
             return None;
         }
-        // The branches' regions reach to the cuts, not to the last shapes inside.
+        // The branches' regions extend to the cuts, not to the last shapes inside.
         let root = search.node(&table.whole());
         Some(Self {
             root,
@@ -181,7 +181,7 @@ impl DecisionTree {
             let missing = || LookupError::Missing(axis.name.clone());
             let (range, near) = match sizes.get(&axis.name) {
                 Some(text) => bracket(&axis.name, &axis.values, text)?,
-                // An axis with one value decides nothing and need not be typed.
+                // An axis with one value has no effect and may be omitted.
                 None if axis.values.len() == 1 => ((0, 0), 0),
                 None => return Err(missing()),
             };
@@ -252,8 +252,8 @@ fn bracket(
     }
 }
 
-/// Returns the largest value of the first branch of a cut: the geometric mean of the tuned values at
-/// both sides, or the arithmetic one where a value is not positive.
+/// Returns the largest value of the first branch of a cut: the geometric mean of the adjacent tuned values,
+/// or the arithmetic one if a value is not positive.
 #[must_use]
 pub(super) fn cut_value(numbers: &[i64], first: usize) -> Option<i64> {
     let upper = *numbers.get(first)?;
@@ -268,7 +268,7 @@ pub(super) fn cut_value(numbers: &[i64], first: usize) -> Option<i64> {
 }
 
 impl Table {
-    /// Orders names by the variant that serves each best, so that one cut separates the variants.
+    /// Orders names by the best variant of each, so that one cut separates the variants.
     pub fn group_names(&mut self, losses: &Losses, members: &[usize]) {
         for (at, axis) in self.axes.iter_mut().enumerate() {
             let AxisValues::Names(names) = &mut axis.values else {

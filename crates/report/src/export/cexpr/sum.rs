@@ -42,7 +42,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Joins operands; as a constant expression of `int` macros it is widened where it needs more.
+    /// Joins operands; in a constant expression over `int` macros it is widened if necessary.
     pub(super) fn widened(
         &self,
         left: &Number,
@@ -58,7 +58,7 @@ impl Writer<'_> {
         let most = if sign == "*" { a * b } else { a + b };
         let wide = self.target == Target::Constant && most > f64::from(i32::MAX);
         let first = left.operand(level);
-        // One operand of 64 bits makes the compiler compute the whole operation in 64.
+        // One operand of 64 bits makes the compiler compute the whole operation in 64 bits.
         let first = if wide && !first.starts_with("1LL * ") {
             format!("1LL * {}", left.operand(Level::Unary))
         } else {
@@ -152,7 +152,7 @@ impl Writer<'_> {
             .map(|arg| self.number(*arg))
             .collect::<Written<Vec<Number>>>()?;
         if numbers.iter().all(|number| !number.real) {
-            // Exact, so that the order is free.
+            // Exact, so the order is free.
             numbers.sort_by_key(|number| number.literal.is_none());
         }
         let mut numbers = numbers.into_iter();

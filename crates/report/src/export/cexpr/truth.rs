@@ -94,7 +94,7 @@ impl Writer<'_> {
                 let numbers = numbers.into_iter().map(|id| self.number(id));
                 numbers.collect::<Written<_>>()?
             }
-            // Text and lists equal no number.
+            // Text and lists never equal a number.
             Term::Const(Val::List(items)) => items
                 .iter()
                 .filter(|item| matches!(item, Val::Bool(_) | Val::Int(_) | Val::Float(_)))

@@ -4,7 +4,7 @@ use super::{Level, MAX_EXACT, Number, Target, Writer, Written, merged};
 use tuner_space::{Op, Term, TermId, Val};
 
 impl Writer<'_> {
-    /// Writes a division of whole numbers; the divisor is positive.
+    /// Writes a division of whole numbers with a positive divisor.
     pub(super) fn division(&mut self, op: Op, left: TermId, right: TermId) -> Written<Number> {
         let (a, b) = (self.whole(left)?, self.whole(right)?);
         if b.low < 1.0 {
@@ -29,7 +29,7 @@ impl Writer<'_> {
                 ..a.with(quotient, Level::Product)
             }),
             (Op::FloorDiv, false) => {
-                // Division in C rounds towards zero, in a search space down.
+                // Division rounds towards zero in C, and down in a search space.
                 let number = a.with(format!("{quotient} - ({rest} < 0)"), Level::Sum);
                 Ok(Number {
                     low: -self.magnitude(&number) - 1.0,
@@ -52,10 +52,11 @@ impl Writer<'_> {
                 let divisor = b.operand(Level::Unary);
                 let text = match nonnegative {
                     true => rest,
-                    // The rest has the dividend's sign in C, the divisor's in a search space.
+                    // The remainder has the sign of the dividend in C, and of the divisor in a search
+                    // space.
                     false => format!("({rest} + {divisor}) % {divisor}"),
                 };
-                // A rest exceeds neither operand, so that the tighter bound holds.
+                // A remainder exceeds neither operand, so the tighter bound holds.
                 let smaller = nonnegative && self.magnitude(&a) < self.magnitude(&b);
                 let bounds = if smaller { a } else { b };
                 Ok(Number {
@@ -66,7 +67,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a quotient of a number that is not negative, rounded up.
+    /// Writes a quotient, rounded up, of a non-negative number.
     fn ceiled(&self, a: Number, b: &Number) -> Written<Number> {
         let low = if a.low >= 1.0 { 1.0 } else { 0.0 };
         let sum = match b.literal {
@@ -215,7 +216,7 @@ impl Writer<'_> {
         Ok(numbers.fold(first, |left, right| self.chosen(op, &left, &right)))
     }
 
-    /// Writes the smaller or the larger (for any other operation than `min`) of two numbers.
+    /// Writes the minimum (for `min`) or the maximum (for any other operation) of two numbers.
     pub(super) fn chosen(&mut self, op: Op, left: &Number, right: &Number) -> Number {
         let (sign, name) = match op {
             Op::Min => ("<", "min"),
@@ -271,7 +272,7 @@ impl Writer<'_> {
         } else {
             (yes, no)
         };
-        // Two `int` literals would make an `int`, whose products could overflow.
+        // Two `int` literals would have type `int`, whose products could overflow.
         let wide = match no.literal {
             Some(_) if yes.literal.is_some() && !no.text.ends_with("LL") => "LL",
             _ => "",

@@ -28,16 +28,16 @@ pub(super) struct Dynamic {
 /// Code of a configuration besides its rules and launches.
 #[derive(Default)]
 pub(super) struct LauncherCode {
-    /// Macros that the sizes do not change, with their values.
+    /// Macros that are independent of the sizes, with their values.
     pub(super) fixed: Vec<(String, String)>,
     pub(super) dynamic: Vec<Dynamic>,
-    /// The condition that all macros are known for the sizes.
+    /// The condition that all macros can be computed for the sizes.
     pub(super) defined: String,
-    /// The condition that, besides, the gate has covered shapes of this class.
+    /// The additional condition that the gate has covered shapes of this class.
     pub(super) covered: String,
     /// Bytes of each scratch argument, in C.
     pub(super) scratch: Vec<String>,
-    /// The tensor maps, in C; no values for one that no launch takes.
+    /// The tensor maps, in C; without values for one that no launch uses.
     pub(super) maps: Vec<String>,
     /// Helper functions that the texts call.
     pub(super) helpers: BTreeSet<&'static str>,
@@ -144,7 +144,7 @@ pub(super) fn define(name: &str, value: &str) -> String {
     format!("#define {name} {}\n", value.replace('\n', " \\\n"))
 }
 
-/// Formats the value of a macro as the tuner does; `None` for what is no macro.
+/// Formats the value of a macro like the tuner; `None` for a value that cannot be a macro.
 fn macro_value(value: &Val) -> Option<String> {
     match value {
         Val::Bool(value) => Some(u8::from(*value).to_string()),
@@ -161,7 +161,7 @@ struct Assembly<'a> {
     entry: &'a Entry,
     context: Context<'a>,
     names: Result<Resolved, String>,
-    /// Sizes that must be the configuration's own.
+    /// Sizes that must equal the configuration's own.
     tied: BTreeSet<usize>,
     helpers: BTreeSet<&'static str>,
     code: LauncherCode,
@@ -190,7 +190,7 @@ impl Assembly<'_> {
                             self.code.dynamic.push(Dynamic { name, value, own });
                             continue;
                         }
-                        // C prints a fraction otherwise: it is known for the own sizes.
+                        // C would print a fraction differently, so it is only known for the own sizes.
                         self.tie_all();
                         own
                     }
@@ -270,7 +270,7 @@ impl Assembly<'_> {
         limits
     }
 
-    /// Writes the bound of a size that is passed as a type without all sizes.
+    /// Writes the bound of a size whose argument type cannot represent all sizes.
     fn type_limit(&self, argument: &Argument) -> Option<String> {
         let most = match argument.ty {
             Element::Bool => 1,
@@ -278,7 +278,7 @@ impl Assembly<'_> {
             Element::U8 => i64::from(u8::MAX),
             Element::I16 => i64::from(i16::MAX),
             Element::U16 => i64::from(u16::MAX),
-            // Above, a `float` does not hold every whole number.
+            // Above, `float` does not represent every whole number.
             Element::F32 => 1 << f32::MANTISSA_DIGITS,
             _ => return None,
         };
@@ -287,7 +287,7 @@ impl Assembly<'_> {
         Some(format!("{} <= {most}", size.variable.name))
     }
 
-    /// Writes the tensor maps. One that no launch takes may have values that nothing can encode.
+    /// Writes the tensor maps. One that no launch uses may have values that cannot be encoded.
     fn maps(&mut self, made: &[LaunchCode]) {
         let launches = self.source.spec.launches.iter().zip(made);
         let taken: BTreeSet<usize> = launches
@@ -327,9 +327,9 @@ impl Assembly<'_> {
         macro_value(&value).unwrap_or_else(|| "0".to_owned())
     }
 
-    /// Writes the condition that the gate has checked a shape of the same class: one that takes the same branches
-    /// in the search space's expressions, and has the same macros where the sizes are arguments. `None` if C
-    /// cannot state the branches.
+    /// Writes the condition that the gate has checked a shape of the same class: one with the same branches
+    /// in the search space's expressions, and with the same macros if the sizes are arguments. `None` if C
+    /// cannot express the branches.
     fn classes(&mut self, texts: &[&str], rules: &[&str]) -> Option<Option<String>> {
         let fixed = self.fixed();
         let mut lowered = |text: &&str| {
@@ -399,8 +399,8 @@ impl Assembly<'_> {
         })
     }
 
-    /// Returns the free sizes that are macros while others are arguments: one compilation serves problems of equal
-    /// macros, so that another value is other code.
+    /// Returns the free sizes that are macros while others are arguments: one compilation serves problems
+    /// with equal macros, so a different value is different code.
     fn fixed(&self) -> Vec<usize> {
         let Sizes::Arguments(_) = &self.source.spec.sizes else {
             return Vec::new();
@@ -411,7 +411,8 @@ impl Assembly<'_> {
     }
 }
 
-/// Returns the sizes that the gate has checked: the entry's own, and those of check problems with equal flags.
+/// Returns the sizes that the gate has checked: the entry's own, and those of check problems with equal
+/// flags.
 fn checked_sizes<'s>(source: &'s LauncherSource<'_>, entry: &'s Entry) -> Vec<&'s ConfigValues> {
     let exact = |sizes: &ConfigValues| {
         entry.sizes.iter().all(|(name, own)| {

@@ -6,8 +6,8 @@ use tuner_core::escape::CLiteral;
 use tuner_space::Launch;
 
 impl Launcher<'_> {
-    /// Writes the kernels of each configuration; empty for a launch that it never makes, whose kernel the source may
-    /// lack.
+    /// Writes the kernels of each configuration; empty for a launch that it never performs, whose kernel
+    /// the source may lack.
     pub(super) fn kernel_table(&self, text: &mut String) {
         let lists = (0..self.codes.len()).map(|index| {
             let kernels = self.kernels(index).into_iter();
@@ -31,9 +31,9 @@ impl Launcher<'_> {
         );
     }
 
-    /// Writes the launches: all are checked before the first begins.
+    /// Writes the launches: all are checked before the first one starts.
     pub(super) fn launches(&self, text: &mut String, sizes: &str) {
-        // A launch that is left out has no extents. A refused one has some: it must be reported.
+        // An omitted launch has no extents. A rejected one has some and must be reported.
         let out = |name: &str| {
             format!("!Made_{name}.runs && !Made_{name}.block[0] && !Made_{name}.grid[0]")
         };

@@ -1,4 +1,4 @@
-//! Tensor maps of a launcher: encoded at each launch, since they hold the buffers' addresses.
+//! Tensor maps of a launcher: encoded at each launch, since they contain the buffers' addresses.
 
 use super::super::lookup;
 use super::{Launcher, Parameter};
@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use tuner_core::escape::CLiteral;
 use tuner_space::{Expr, Launch, MapText};
 
-/// Functions of launchers with tensor maps, behind the runtime.
+/// Functions of launchers with tensor maps, inserted after the runtime.
 const RUNTIME: &str = include_str!("../tensor_maps.hpp");
 
-/// Returns the expressions of a map, in the order in which [`initializer`] takes their C texts.
+/// Returns the expressions of a map, in the order in which [`initializer`] expects their C texts.
 pub(super) fn expressions(map: &MapText) -> Vec<&Expr> {
     let single = [
         &map.swizzle,
@@ -33,7 +33,7 @@ pub(super) fn initializer(map: &MapText, texts: Vec<String>) -> String {
     let mut texts = texts
         .into_iter()
         .map(|text| format!("static_cast<long long>({text})"));
-    // The innermost dimension comes first.
+    // The innermost dimension is first.
     let mut list = |of: &[Expr], missing: Vec<&str>| {
         let mut values: Vec<String> = texts.by_ref().take(of.len()).collect();
         values.reverse();
@@ -107,7 +107,7 @@ impl Launcher<'_> {
         );
     }
 
-    /// Writes the encoding of the maps that the launches take which are made.
+    /// Writes the encoding of the maps that the performed launches use.
     pub(super) fn map_values(&self, text: &mut String, sizes: &str) {
         let count = self.maps().count();
         if count == 0 {

@@ -1,7 +1,7 @@
 use super::*;
 use std::path::Path;
 
-/// A space whose size `N` the kernel takes as this type.
+/// A space whose size `N` the kernel receives as this type.
 fn space(ty: &str) -> KernelSpec {
     let text = format!(
         "version: 1
@@ -38,7 +38,7 @@ fn a_size_of_a_type_that_c_lacks_is_refused() {
             why.contains(&format!("the size `N` as the `{ty}`")),
             "{why}"
         );
-        // A scalar that is no size is passed as its bits, by a parameter of their type.
+        // A scalar that is not a size is passed as its bits, in a parameter of their type.
         assert_eq!(checked(ty, false), Ok(()));
     }
     for ty in ["i32", "u64", "f32", "f64", "bool"] {

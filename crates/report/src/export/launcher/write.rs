@@ -10,9 +10,9 @@ use tuner_core::escape::{CComment, CLiteral};
 use tuner_core::plan::Role;
 use tuner_core::target::ArchFeatures;
 
-/// The part that is the same for all kernels; `K_` and `K_UPPER_` are replaced by the kernel's prefix.
+/// The part common to all kernels; `K_` and `K_UPPER_` are replaced by the kernel's prefix.
 const RUNTIME: &str = include_str!("../launcher.hpp");
-/// Launches in clusters, behind the runtime of kernels that have some.
+/// Launches in clusters, inserted after the runtime if a kernel has any.
 const CLUSTERS: &str = include_str!("../clusters.hpp");
 /// Largest string literal of C++ (ISO C++ recommends 65,536 characters).
 const MAX_LITERAL: usize = 16_000;
@@ -37,7 +37,7 @@ impl Launcher<'_> {
         )
     }
 
-    /// Returns the sizes that are no arguments of the kernel.
+    /// Returns the sizes that are not arguments of the kernel.
     fn further(&self) -> impl Iterator<Item = &Column> {
         self.plan.sizes.iter().filter(|column| {
             let passed =
@@ -165,12 +165,12 @@ impl Launcher<'_> {
             }
             length += line.len();
             let literal = CLiteral::new(line).to_string();
-            // People read the source here, and `\n` is easier to read than its octal form.
+            // The source is meant to be read here, and `\n` is easier to read than its octal form.
             let ended = literal.strip_suffix("\\012\"");
             let literal = ended.map_or_else(|| literal.clone(), |rest| format!("{rest}\\n\""));
             let _ = writeln!(text, "  {literal}");
         }
-        // The closing line begins with a comma, which needs a literal before it.
+        // The closing line starts with a comma, which must follow a literal.
         if content.is_empty() {
             text.push_str("  \"\"\n");
         }

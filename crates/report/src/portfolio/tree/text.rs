@@ -1,4 +1,4 @@
-//! A tree as lines for people.
+//! Text form of a tree.
 
 use super::{DecisionTree, Node, Untuned, cut_value};
 use crate::portfolio::{AxisValues, Table};
