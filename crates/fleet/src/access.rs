@@ -108,7 +108,7 @@ impl Access {
     pub(crate) fn options(&self) -> Result<ConnectOptions, AccessError> {
         let mut options = ConnectOptions::new();
         if let Some(path) = &self.credentials {
-            // Whole: the library looks for the line break behind the last line.
+            // The whole text: the library searches for the line break after the last line.
             let text = text(path)?;
             let with = options.credentials(&text);
             options = with.map_err(|why| unreadable(path, why))?;
@@ -126,7 +126,7 @@ impl Access {
             readable(path)?;
             options = options
                 .add_root_certificates(path.clone())
-                // A server without TLS would otherwise get the credentials in the clear.
+                // Without TLS the credentials would be sent in clear text.
                 .require_tls(true);
         }
         if let Some((certificate, key)) = &self.certificate {
@@ -145,15 +145,14 @@ fn unreadable(path: &Path, why: std::io::Error) -> AccessError {
     }
 }
 
-/// Checks a file that the library reads by itself, without limits.
+/// Checks a file that the library reads itself, without limits.
 fn readable(path: &Path) -> Result<(), AccessError> {
     files::read(path, files::MAX_TEXT_BYTES)
         .map(drop)
         .map_err(|why| unreadable(path, why))
 }
 
-/// Reads a user's NKey seed. An invalid one would otherwise fail only when the server requests a
-/// signature.
+/// Reads a user's NKey seed. An invalid one would otherwise fail only when the server requests a signature.
 fn seed(path: &Path) -> Result<String, AccessError> {
     let seed = secret(path)?;
     match nkeys::KeyPair::from_seed(&seed) {

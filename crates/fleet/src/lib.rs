@@ -35,7 +35,7 @@ pub use names::{DEFAULT_NAME, NameError, Names};
 pub use view::look;
 pub use worker::{Say, WorkerSettings, work};
 
-/// Most deliveries of an order before its loss becomes the verdict.
+/// Maximum deliveries of an order before its loss becomes the verdict.
 pub const DELIVERIES_MAX: u32 = 3;
 
 /// Age at which a worker's or hub's record expires.

@@ -127,7 +127,7 @@ impl FleetError {
         Self::Server(error.to_string())
     }
 
-    /// Reports whether another argument helps (exit code 2), rather than a repair.
+    /// Reports whether a different argument is the remedy (exit code 2), rather than a repair.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         !matches!(self, Self::Server(_) | Self::Machine(_) | Self::Defect(_))
@@ -231,7 +231,7 @@ impl Wire {
         }
     }
 
-    /// Opens the fleet for a hub and creates what is missing.
+    /// Opens the fleet for a hub and creates missing parts.
     pub(crate) async fn create(
         self,
         names: &Names,
@@ -273,7 +273,7 @@ impl Wire {
     }
 }
 
-/// Reports whether a connection failed over certificates: the client reports a handshake failure as
+/// Reports whether a connection failed because of certificates: the client reports a handshake failure as
 /// an I/O error of the kind that rustls uses for rejected data.
 fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
     let chain = std::iter::successors(Some(error), |error| error.source());
@@ -309,7 +309,7 @@ async fn notice(connection: Arc<Connection>, event: Event) {
     }
 }
 
-/// Creates missing parts of a fleet; a worker creates streams only.
+/// Creates missing parts of a fleet; a worker only creates streams.
 async fn make(context: &Context, names: &Names, limits: Option<Limits>) -> Result<(), String> {
     make_streams(context, names).await?;
     let Some(limits) = limits else { return Ok(()) };
@@ -345,7 +345,7 @@ async fn make_streams(context: &Context, names: &Names) -> Result<(), String> {
         storage: StorageType::File,
         max_age: KEPT,
         duplicate_window: DUPLICATES,
-        // `hub/watch` reads single messages to find out if an order is lost.
+        // `hub/watch` reads single messages to determine whether an order is lost.
         allow_direct: true,
         ..Config::default()
     };
@@ -390,8 +390,8 @@ impl Link {
             .map_err(FleetError::Server)
     }
 
-    /// Publishes until the stream has stored the message. Within two minutes the server discards a
-    /// second message with the same `id`.
+    /// Publishes until the stream has stored the message. Within two minutes the server discards a second
+    /// message with the same `id`.
     pub(crate) async fn publish(&self, subject: &str, id: &str, payload: bytes::Bytes) {
         let mut told = false;
         loop {
@@ -461,7 +461,7 @@ fn consumer(name: String, subjects: String, ack_wait: Duration) -> pull::Config 
         durable_name: Some(name),
         filter_subject: subjects,
         ack_wait,
-        // The worker that receives an order too often answers with the verdict.
+        // A worker that receives an order too often answers with the verdict.
         max_deliver: -1,
         max_ack_pending: IN_HAND_MAX,
         ..pull::Config::default()

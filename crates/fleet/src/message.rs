@@ -11,10 +11,10 @@ use tuner_engine::fleet::{Answer, PROTOCOL, SiblingTimes, WorkOrder};
 /// Largest message read, bytes, including an object: far above any answer.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
-/// Space in a message besides its payload, bytes.
+/// Space in a message in addition to its payload, bytes.
 const MESSAGE_MARGIN: usize = 8 << 10;
 
-/// Orders in transit: one, or several look-ups in a recording, each cheaper than a message.
+/// Orders in transit: one order, or several look-ups in a recording, each cheaper than a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OrderMessage {
     pub(crate) protocol: u32,
@@ -64,7 +64,7 @@ pub(crate) fn name_of<'o>(orders: impl ExactSizeIterator<Item = &'o WorkOrder>) 
 pub(crate) enum Outcome {
     /// An answer.
     Answer(Answer),
-    /// The worker shuts down; the order is not at fault.
+    /// The worker shuts down; the order is not the cause.
     Leaving,
     /// The worker could not carry it out.
     Unable(String),
@@ -107,7 +107,7 @@ pub(crate) async fn read<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Resu
     read_sized(link, bytes).await.map(|(message, _)| message)
 }
 
-/// The same with the number of bytes that it was read from.
+/// Like [`read`], but also returns the number of bytes read.
 pub(crate) async fn read_sized<T: DeserializeOwned>(
     link: &Link,
     bytes: &[u8],
@@ -140,10 +140,10 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
     head.map(|_| message).map_err(nonsense)
 }
 
-/// Reads bytes as orders and as answers, and checks the answers, as the fuzz tests call it.
+/// Parses bytes as orders and as answers, and checks the answers, for fuzz tests.
 ///
 /// # Errors
-/// The message for the log, where they are neither.
+/// The message for the log if they are neither.
 pub fn check_message(bytes: &[u8]) -> Result<(), String> {
     if let Ok(message) = parse::<AnswerMessage>(bytes) {
         for one in message.answers {

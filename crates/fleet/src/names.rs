@@ -167,9 +167,8 @@ impl Queue {
     }
 }
 
-/// Returns the device class of an assignment: machines of one class give the same answer. Where
-/// kernels are compiled it includes the compiler's version, which is part of every candidate's
-/// identity.
+/// Returns the device class of an assignment: machines of one class return equal answers. If kernels are
+/// compiled it includes the compiler's version, which is part of every candidate's identity.
 pub(crate) fn class_of(assignment: &Assignment) -> String {
     if let Some(recording) = &assignment.recording {
         return format!("replay-{}", recording.short());

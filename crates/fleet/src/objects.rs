@@ -41,7 +41,7 @@ impl ObjectError {
 #[derive(Clone)]
 pub(crate) struct Objects {
     store: ObjectStore,
-    /// Old objects are removed for new ones.
+    /// Removes old objects to store new ones.
     evicts: bool,
 }
 
@@ -143,7 +143,7 @@ impl Objects {
         let content = tokio::time::timeout(PATIENCE, fetch).await;
         let content =
             content.unwrap_or_else(|_| Err(ObjectError::Server("no answer".to_owned())))?;
-        // The client's digest is what the sender claims; the order names this hash.
+        // The client's digest is claimed by the sender; the order specifies this hash.
         if ContentHash::from_parts([content.as_slice()]) != *hash {
             return Err(ObjectError::False(named()));
         }
@@ -180,8 +180,8 @@ impl Objects {
     }
 }
 
-/// Reports whether a store refused an object because it is at its limit, or the server at its own. The
-/// client passes on the server's error as text only, which has its number.
+/// Reports whether a store rejected an object because the store or the server is at its limit. The client
+/// only passes on the text of the server's error, which contains its number.
 fn is_full(error: &ObjectError) -> bool {
     const CODES: [ErrorCode; 5] = [
         ErrorCode::STREAM_STORE_FAILED,

@@ -17,7 +17,7 @@ pub(crate) async fn write<T: Serialize>(bucket: &kv::Store, key: &str, record: &
     bucket.put(key, bytes.into()).await.is_ok()
 }
 
-/// Reads all valid records; missing fields of other versions take their defaults.
+/// Reads all valid records; missing fields of other versions have their defaults.
 pub(crate) async fn read_all<T: DeserializeOwned>(bucket: &kv::Store) -> Result<Vec<T>, String> {
     let keys = bucket.keys().await.map_err(|error| error.to_string())?;
     let keys: Vec<String> = keys.try_collect().await.map_err(|e| e.to_string())?;

@@ -25,7 +25,7 @@ use tuner_engine::fleet::{
 use tuner_engine::threads::start_runtime;
 use tuner_store::RunId;
 
-/// Interval between checks of the workers present.
+/// Interval between checks for present workers.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Settings of a hub.
@@ -40,11 +40,11 @@ pub struct HubSettings {
     pub ack_wait: Duration,
     /// Age at which a worker's or hub's record expires.
     pub presence: Duration,
-    /// Most bytes of compiled code on the server.
+    /// Maximum bytes of compiled code on the server.
     pub cubin_bytes: u64,
 }
 
-/// Messages that this hub discarded since its start.
+/// Messages that this hub has discarded since its start.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) malformed: AtomicU64,
@@ -67,8 +67,8 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Connects and creates the fleet's streams and buckets. Blocks; retries while the server does
-    /// not answer, and reports that through `say`.
+    /// Connects and creates the fleet's streams and buckets. Blocks; retries while the server does not
+    /// answer, and reports that through `say`.
     ///
     /// # Errors
     /// The server refuses the connection or has no JetStream.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tuner_engine::fleet::{PROTOCOL, Step, WorkOrder};
 
-/// Most look-ups in a message. A message is the unit of redelivery and of a worker's prefetch, so
-/// it stays small compared with the candidates in flight.
+/// Maximum number of look-ups in a message. A message is the unit of redelivery and of a worker's prefetch,
+/// so it stays small compared with the candidates in flight.
 const LOOKUPS_MAX: usize = 64;
 
 /// Time to collect look-ups for a message: a fraction of a round trip to a worker.
@@ -49,8 +49,8 @@ pub(super) async fn post(run: Arc<Run>, mut orders: mpsc::UnboundedReceiver<Outg
     }
 }
 
-/// Reports whether an order may share a message. A retry is sent alone, so that a report on the
-/// message applies to this order.
+/// Reports whether an order may share a message. A retry is sent alone, so that a report on the message
+/// applies to this order.
 fn is_shared(run: &Run, outgoing: &Outgoing) -> bool {
     matches!(outgoing.order.step, Step::Recorded) && outgoing.attempt == run.first_attempt
 }
@@ -64,7 +64,7 @@ fn send(run: &Arc<Run>, orders: Vec<WorkOrder>, attempt: u32) {
         let mut state = run.state();
         for order in &orders {
             if let Some(waiting) = state.waiting.get_mut(&order.id) {
-                // `watch` looks for a lost order by the name of its message.
+                // `watch` searches for a lost order by the name of its message.
                 waiting.sent_in = name.clone();
             }
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tuner_core::units::ContentHash;
 use tuner_engine::fleet::Answer;
 
-/// Most answers of a fetch.
+/// Maximum number of answers of a fetch.
 const BATCH: usize = 256;
 
 /// Expiry of a fetch request on the server.
@@ -22,11 +22,10 @@ const EXPIRES: Duration = Duration::from_secs(10);
 /// Idle heartbeat interval.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 
-/// Most bytes of answers kept for orders of an earlier process; answers to unknown orders count
-/// too.
+/// Maximum bytes of answers kept for orders of an earlier process; answers to unknown orders are included.
 const MAX_UNASKED_BYTES: usize = 64 << 20;
 
-/// Approximate memory of an answer besides its share of the message, bytes.
+/// Approximate memory of an answer in addition to its share of the message, bytes.
 const ANSWER_BYTES: usize = 2 << 10;
 
 /// Receives answers until the run ends.
@@ -89,7 +88,7 @@ async fn take(run: &Arc<Run>, message: Message) {
         Err(error) => {
             count(&run.counters.malformed);
             tracing::warn!(%error, "a message among the answers is dropped");
-            // The server would deliver it again without end.
+            // The server would redeliver it forever.
             let _ = message.ack_with(AckKind::Term).await;
             return;
         }
@@ -99,7 +98,7 @@ async fn take(run: &Arc<Run>, message: Message) {
         return;
     }
     let alone = answer.answers.len() == 1;
-    // The message is held with its answers, and an answer may have come as an object.
+    // The message is held with its answers, and an answer may be a separate object.
     let held_bytes = message.payload.len() + read_bytes;
     let bytes = held_bytes / answer.answers.len() + ANSWER_BYTES;
     let receipt = Receipt::new(message, answer.answers.len());
@@ -119,7 +118,7 @@ async fn take(run: &Arc<Run>, message: Message) {
 struct From<'a> {
     worker: &'a str,
     attempt: u32,
-    /// Only answer of its message.
+    /// It is the only answer of its message.
     alone: bool,
     /// Approximate memory, bytes.
     bytes: usize,
@@ -145,7 +144,7 @@ fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) 
             tracing::warn!("a worker returned an order: {}: {why}", from.worker);
             unable(run, id, why, false, from);
         }
-        // Retries each order alone to find the one that crashes workers.
+        // Retries each order separately to find the one that crashes workers.
         Outcome::Lost(_) if !from.alone => {
             run.send_again(id);
             run.settle(from.receipt);
@@ -172,7 +171,7 @@ fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) 
     }
 }
 
-/// Takes in an answer, where it is one to its order.
+/// Processes an answer if it fits its order.
 fn examine_one(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
     let examined = run
         .state()
@@ -188,7 +187,7 @@ fn examine_one(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>)
             unable(run, id, why, true, from);
         }
         Some(Examined::False(why)) => refuse(run, id, &why, from),
-        // Nobody needs to hear that something cannot be done.
+        // A reported inability without a waiting caller is dropped.
         None if matches!(answer, Answer::Unusable(_) | Answer::NotJudged(_)) => {
             run.settle(from.receipt);
         }
@@ -196,8 +195,8 @@ fn examine_one(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>)
     }
 }
 
-/// Reports whether workers lost the order. If the server was away meanwhile, that may explain the
-/// redeliveries, and the order is sent again; reports on an earlier attempt are ignored.
+/// Reports whether workers lost the order. An outage of the server may explain the redeliveries, and then
+/// the order is sent again; reports on an earlier attempt are ignored.
 fn is_certain(run: &Arc<Run>, id: &ContentHash, attempt: u32) -> bool {
     let uncertain = {
         let state = run.state();
@@ -215,8 +214,8 @@ fn is_certain(run: &Arc<Run>, id: &ContentHash, attempt: u32) -> bool {
     !uncertain
 }
 
-/// Notes that a worker could not carry an order out, for a reason that may blame the run's files. The
-/// order goes to another worker; after some, that is its verdict.
+/// Records that a worker could not carry an order out, for a reason that may blame the run's files. The
+/// order goes to another worker; after several failures, that is its verdict.
 fn unable(run: &Arc<Run>, id: &ContentHash, why: String, blames_files: bool, from: From<'_>) {
     let tries = {
         let mut state = run.state();
@@ -245,7 +244,7 @@ fn unable(run: &Arc<Run>, id: &ContentHash, why: String, blames_files: bool, fro
     run.settle(from.receipt);
 }
 
-/// Drops a false answer, sets its worker aside and has another one do the work.
+/// Drops a false answer, sets its worker aside and assigns the order to another worker.
 fn refuse(run: &Arc<Run>, id: &ContentHash, why: &str, from: From<'_>) {
     count(&run.counters.refused);
     tracing::warn!("an answer of {} is dropped: {why}", from.worker);
@@ -272,7 +271,7 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
         } else {
             run.settle(from.receipt);
         }
-        // The caller may be gone; the answer is then kept for the next one.
+        // The caller may have been dropped; the answer is then kept for the next one.
         let _ = waiting.reply.send(answer);
         drop(state);
         if let Some(tries) = refuted {

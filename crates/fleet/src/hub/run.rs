@@ -22,10 +22,10 @@ use tuner_engine::fleet::{
     Siblings, Step, TimeRange, WorkOrder,
 };
 
-/// Compilers that one worker may have: what it says of itself starts threads here.
+/// Maximum number of compilers of a worker: its announced number starts threads here.
 const COMPILERS_MAX: usize = 1024;
 
-/// Devices and compilers of a fleet that a run uses at once.
+/// Maximum number of devices and compilers of a fleet that a run uses at once.
 const CAPACITY_MAX: usize = 4096;
 
 /// A run on a fleet.
@@ -47,12 +47,12 @@ pub(super) struct Run {
     state: Mutex<State>,
     /// Unique to this process and run.
     instance: String,
-    /// Attempt number of first sendings. Differs from an earlier process's numbers: its orders may
-    /// have been delivered and lost for unrelated reasons.
+    /// Attempt number of first sendings. Differs from an earlier process's numbers: its orders may have
+    /// been delivered and lost for unrelated reasons.
     pub(super) first_attempt: u32,
     /// Orders to send.
     outgoing: mpsc::UnboundedSender<Outgoing>,
-    /// True once the run is over on this hub.
+    /// True once the run has ended on this hub.
     pub(super) ended: tokio::sync::watch::Sender<bool>,
 }
 
@@ -100,7 +100,7 @@ pub(super) struct Waiting {
 pub(super) struct UncommittedAnswer {
     pub(super) answer: Answer,
     pub(super) receipt: Arc<Receipt>,
-    /// Bytes, if this process has not requested it; else 0.
+    /// Bytes, if this process did not request it; else 0.
     pub(super) unasked_bytes: usize,
 }
 
@@ -165,7 +165,7 @@ impl Run {
             first_attempt: u32::try_from(now.as_millisecond().rem_euclid(1 << 31)).unwrap_or(0),
             ended: tokio::sync::watch::channel(false).0,
         });
-        // Before anything is written for the run, which another hub may own.
+        // Before any write for the run, which another hub may own.
         watch::claim(&run).await?;
         run.send_objects().await?;
         run.make_queues().await?;
@@ -336,7 +336,7 @@ impl Run {
         }
     }
 
-    /// Removes the remains of a finished run.
+    /// Removes the data of a finished run.
     async fn clear(&self) {
         let (link, name) = (&self.link, &self.name);
         let streams = [
@@ -361,8 +361,8 @@ pub(crate) fn siblings_key(run: &str) -> String {
     format!("siblings-{}", crate::names::word(run))
 }
 
-/// Reports whether an order's answer waits for a commit. Compiled code is kept as an object
-/// instead, and a second judgement or proof of the same code is rare enough to repeat.
+/// Reports whether an order's answer waits for a commit. Compiled code is stored as an object instead, and
+/// a second judgement or proof of the same code is rare enough to be repeated.
 pub(super) fn is_held(step: &Step) -> bool {
     match step {
         Step::Recorded => true,
@@ -384,8 +384,8 @@ impl Session for Run {
             let mut state = self.state();
             if let Some(mut held) = state.held.remove(&order.id) {
                 state.unasked_bytes -= std::mem::take(&mut held.unasked_bytes);
-                // An answer from before this process began.
-                // One of a hub is a verdict.
+                // An answer from before this process started.
+                // An answer of a hub is a verdict.
                 let is_verdict = matches!(held.answer, Answer::NotJudged(_));
                 if is_verdict || examine(&order, &held.answer) == Examined::Believed {
                     let answer = held.answer.clone();
@@ -461,7 +461,7 @@ impl Session for Run {
             if finished {
                 self.clear().await;
             }
-            // Limited, so that a dead server does not delay the end.
+            // With a timeout, so that a dead server does not delay the end.
             let hubs = &self.link.hubs;
             let _ = hubs.purge(self.key()).await;
             let _ = self.link.client.flush().await;

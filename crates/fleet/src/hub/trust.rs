@@ -1,4 +1,4 @@
-//! Workers that cannot carry an order out, and workers that are not believed.
+//! Handling of workers that cannot carry an order out, and of untrusted workers.
 
 use super::run::Run;
 use crate::link::AGAIN;
@@ -9,24 +9,24 @@ use tuner_core::panics::lock;
 use tuner_core::units::ContentHash;
 use tuner_engine::fleet::{Answer, PROTOCOL, Step, WorkOrder};
 
-/// Workers that may say of one order that they cannot, before that is its verdict.
+/// Number of workers that may report an inability for one order before that is its verdict.
 const UNABLE_WORKERS_MAX: usize = 3;
-/// The same number of tries where no other worker is present.
+/// The same number of attempts if no other worker is present.
 const UNABLE_ALONE_MAX: usize = 3;
-/// Tries of one order, whoever made them.
+/// Maximum attempts of one order, over all workers.
 const UNABLE_TRIES_MAX: usize = 12;
-/// Workers that are remembered as set aside: names are free to whoever invents them.
+/// Maximum number of remembered untrusted workers: anyone can invent names.
 const SET_ASIDE_MAX: usize = 1000;
-/// Characters of a worker's name that are shown.
+/// Maximum number of characters shown of a worker's name.
 const NAME_CHARS: usize = 100;
 
-/// What an answer is worth.
+/// Result of examining an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Examined {
     /// It is an answer to its order.
     Believed,
-    /// It says that nobody can carry the order out, through the run's files. That may be true of one
-    /// worker alone, which does not end a run.
+    /// It claims that the run's files make the order impossible everywhere. That may be true of one worker
+    /// alone, so it does not end a run.
     BlamesFiles(String),
     /// It is false, and why.
     False(String),
@@ -61,12 +61,12 @@ pub(super) fn examine(order: &WorkOrder, answer: &Answer) -> Examined {
     Examined::Believed
 }
 
-/// A try of an order that came to nothing.
+/// A failed attempt of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Inability {
     pub(super) worker: String,
     pub(super) why: String,
-    /// The worker blames the run's files, and not itself.
+    /// The worker blames the run's files instead of itself.
     pub(super) blames_files: bool,
 }
 
@@ -79,7 +79,7 @@ impl SetAside {
         self.0.contains_key(worker)
     }
 
-    /// Adds a worker. Returns the message, the first time.
+    /// Adds a worker; returns the message if it is new.
     fn add(&mut self, worker: &str, why: &str) -> Option<String> {
         if self.contains(worker) || self.0.len() >= SET_ASIDE_MAX {
             return None;
@@ -93,14 +93,14 @@ impl SetAside {
         Some(text)
     }
 
-    /// The messages, for the end of the run.
+    /// Iterates over the messages, for the end of the run.
     pub(super) fn messages(&self) -> impl Iterator<Item = &String> {
         self.0.values()
     }
 }
 
-/// Decides whether the tries of an order are its verdict, which then names the reasons. `others` is
-/// the number of workers present that did not try.
+/// Decides whether the failed attempts of an order are its verdict, which then contains the reasons.
+/// `others` is the number of present workers that did not try.
 pub(super) fn unable_verdict(tries: &[Inability], others: usize) -> Option<String> {
     let workers: BTreeSet<&str> = tries.iter().map(|one| &*one.worker).collect();
     let ends = workers.len() >= UNABLE_WORKERS_MAX
@@ -114,7 +114,7 @@ pub(super) fn unable_verdict(tries: &[Inability], others: usize) -> Option<Strin
 }
 
 impl Run {
-    /// Sets a worker aside. What it answers from now on is dropped, and goes to another one.
+    /// Sets a worker aside. Its later answers are dropped, and their orders go to other workers.
     pub(super) fn set_aside(&self, worker: &str, why: &str) {
         let text = self.state().set_aside.add(worker, why);
         if let Some(text) = text {
@@ -123,7 +123,7 @@ impl Run {
         }
     }
 
-    /// Sets those aside who blamed the run's files for an order that another worker carried out.
+    /// Sets those workers aside that blamed the run's files for an order that another worker carried out.
     pub(super) fn refute(&self, tries: &[Inability], worker: &str) {
         for one in tries.iter().filter(|one| one.blames_files) {
             if one.worker != worker {
@@ -136,7 +136,7 @@ impl Run {
         }
     }
 
-    /// Number of workers present that could take an order and did not try it.
+    /// Returns the number of present workers that could take an order and did not try it.
     pub(super) fn count_others(&self, tries: &[Inability]) -> usize {
         let view = lock(&self.view);
         let state = self.state();
@@ -164,10 +164,10 @@ impl Run {
     }
 }
 
-/// Pause before an order goes out again that a worker which is set aside took.
+/// Pause before an order is sent again that a worker took which is set aside.
 pub(super) const SET_ASIDE_PAUSE: Duration = AGAIN;
 
-/// Pause before an order goes out again whose worker took it before.
+/// Pause before an order is sent again that its worker took before.
 pub(super) const REPEATED_PAUSE: Duration = Duration::from_millis(250);
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use tuner_engine::fleet::{HubView, Session as _, Step};
 /// Sampling interval of waiting times.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Silent periods after which an order is searched for.
+/// Number of silent periods after which an order is searched for.
 const SILENT_PERIODS: u32 = 3;
 
 /// Most orders searched for at once.
@@ -20,7 +20,7 @@ const LOOKED_FOR: usize = 64;
 /// Time without a worker before a warning.
 const ALONE: Duration = Duration::from_secs(10);
 
-/// Claims the run. A claim of another living process is an error.
+/// Claims the run. A claim of another live process is an error.
 pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
     let (hubs, key) = (&run.link.hubs, run.key());
     // The record of a dead hub expires within `presence`.
@@ -43,11 +43,11 @@ pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
         };
         let holder: HubView = serde_json::from_slice(&entry.value).unwrap_or_default();
         let here = holder.host == provenance::host();
-        // On the same machine a dead process is known at once and its record need not expire.
+        // On the same machine a dead process is detected at once and its record need not expire.
         if here && !std::path::Path::new(&format!("/proc/{}", holder.pid)).exists() {
             let record = serde_json::to_vec(&run.describe()).map_err(FleetError::defect)?;
             if hubs
-                // With the revision: of two that replace the dead hub one succeeds.
+                // With the revision: if two processes replace the dead hub, one of them succeeds.
                 .update(&key, record.into(), entry.revision)
                 .await
                 .is_ok()
@@ -115,7 +115,7 @@ fn note_waits(run: &Run) {
     }
 }
 
-/// Warns where orders wait and no worker is present.
+/// Warns if orders wait and no worker is present.
 fn alone(run: &Run, since: &mut Option<Instant>) {
     let waits = !run.state().waiting.is_empty();
     if !waits || run.capacity().devices > 0 {

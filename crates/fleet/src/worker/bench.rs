@@ -1,4 +1,4 @@
-//! Benches for the runs' assignments, created with the first order of each.
+//! Benches for the runs' assignments, created for the first order of each.
 
 use super::machine::Machine;
 use crate::link::Link;
@@ -13,10 +13,10 @@ use tuner_engine::job::{Bench, LendError, LocalPaths, WorkerResource};
 use tuner_engine::threads::run_blocking;
 use tuner_kernel::catalog::check_laid_out;
 
-/// Largest kernel file fetched, bytes: argument data.
+/// Maximum size of a fetched kernel file, bytes: argument data.
 const FILE_BYTES_MAX: usize = 1 << 30;
 
-/// Most benches of each kind: each may hold a device open.
+/// Maximum number of benches of each kind: each may keep a device open.
 const KEPT: usize = 2;
 
 /// Use of a bench.
@@ -89,7 +89,7 @@ async fn make(
             let below = folder.join(format!("{place}"));
             let space = unpack(bundle, &files, &below);
             let space = space.map_err(|error| LendError::Here(error.to_string()))?;
-            // The hub may belong to a stranger: nothing of this machine enters its kernels.
+            // The hub may be untrusted: its kernels must not read files of this machine.
             check_laid_out(&space, &below).map_err(|error| LendError::Here(error.to_string()))?;
             Ok::<PathBuf, LendError>(space)
         };

@@ -42,7 +42,7 @@ impl Worker {
         };
         let all = |outcome: Outcome| orders.orders.iter().map(|_| outcome.clone()).collect();
         let handed_out = u32::try_from(deliveries).unwrap_or(u32::MAX);
-        // The order may be what ended its earlier workers: this one does not try it.
+        // The order may have crashed its earlier workers: this one does not try it.
         let outcomes: Vec<Outcome> = if handed_out > DELIVERIES_MAX {
             all(Outcome::Lost(DELIVERIES_MAX))
         } else {
@@ -118,7 +118,7 @@ impl Worker {
         if let Step::Final(finalists) = &order.step
             && finalists.not.contains(&self.record().name)
         {
-            // Returned to another worker, which receives it sooner.
+            // Returned for another worker, which receives it sooner.
             tokio::time::sleep(AGAIN / 4).await;
             return Outcome::Leaving;
         }
@@ -168,7 +168,7 @@ impl Worker {
         }
     }
 
-    /// Compiles, or finds code that any worker compiled before.
+    /// Compiles, or returns code that any worker compiled before.
     async fn compile(
         &self,
         bench: Arc<Bench>,
@@ -180,7 +180,7 @@ impl Worker {
         if again == 0
             && let Ok(Some(bytes)) = self.link.compiled.get(&key).await
             && let Ok(known) = serde_json::from_slice::<Compiled>(&bytes)
-            // Any worker may have written the entry, and its object may be evicted.
+            // Any worker may have written the entry, and its object may have been evicted.
             && known.candidate == order.candidate
             && self.link.cubins.has(&known.object).await
         {
@@ -264,7 +264,7 @@ impl Worker {
         let why = format!("the code {} is refused: {why}", object.short());
         tracing::warn!("{why}");
         self.link.tell("false_object", &why);
-        // `put` would find the name taken and keep the false content.
+        // `put` would find the existing name and keep the false content.
         self.link.cubins.remove(object).await;
         Answer::FalseObject(why)
     }

@@ -1,5 +1,4 @@
-//! Worker side of a fleet: takes orders, runs them on a local bench, answers, and acknowledges
-//! after that.
+//! Worker side of a fleet: takes orders, runs them on a local bench, answers, and then acknowledges.
 
 mod bench;
 mod handle;
@@ -55,7 +54,7 @@ struct Worker {
     record: Mutex<WorkerView>,
     joined: Instant,
     stop: watch::Receiver<bool>,
-    /// Reason for a lost device: nothing more can be judged here.
+    /// Reason of a lost device: no more candidates can be judged here.
     broken: watch::Sender<Option<String>>,
     leaving: AtomicBool,
     /// Runs and tasks for which the GPU matched its siblings.
@@ -126,7 +125,7 @@ async fn join(wire: &Wire, names: &Names, say: &Say) -> Result<Link, FleetError>
     }
 }
 
-/// Refuses a fleet whose hubs all have another protocol version.
+/// Rejects a fleet whose hubs all have another protocol version.
 async fn agrees(hubs: &async_nats::jetstream::kv::Store) -> Result<(), FleetError> {
     let Ok(hubs) = presence::hubs(hubs).await else {
         return Ok(());
@@ -185,7 +184,7 @@ impl Worker {
             }
         };
         self.leaving.store(true, Ordering::Relaxed);
-        // Orders in flight are returned; an unreachable server is not waited for.
+        // Orders in flight are returned; an unreachable server is not awaited.
         let back = async { while queues.join_next().await.is_some() {} };
         if tokio::time::timeout(Duration::from_secs(5), back)
             .await

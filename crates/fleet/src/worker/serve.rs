@@ -1,4 +1,4 @@
-//! Queues: orders are pulled only when there is capacity, so a slow worker never hoards them.
+//! Queues: orders are pulled only if there is capacity, so a slow worker never hoards them.
 
 use super::{LOOK, Worker, pause};
 use crate::link::turned;
@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tuner_engine::job::WorkerResource;
 
-/// Messages in flight for a worker with a recording: each takes microseconds, a round trip to the
-/// server more.
+/// Number of messages in flight for a worker with a recording: each takes microseconds, less than a round
+/// trip to the server.
 const RECORDED_IN_HAND: usize = 8;
 
 /// Longest wait of a pull request.
@@ -24,8 +24,8 @@ const PROGRESS: u32 = 3;
 /// Timing derived from a queue's settings.
 #[derive(Clone, Copy)]
 struct Pace {
-    /// Expiry of a pull request. Shorter than the acknowledgement deadline, so that a worker that
-    /// was stopped does not receive the same order again.
+    /// Expiry of a pull request. Shorter than the acknowledgement deadline, so that a stopped worker does
+    /// not receive the same order again.
     expires: Duration,
     progress: Duration,
 }
@@ -48,12 +48,12 @@ impl Worker {
         found.await.ok()
     }
 
-    /// Reports whether the worker is about to end.
+    /// Reports whether the worker is shutting down.
     fn ends(&self) -> bool {
         self.leaves() || *self.stop.borrow() || self.broken.borrow().is_some()
     }
 
-    /// Takes candidates for the device until the worker ends.
+    /// Takes candidates for the device until the worker shuts down.
     pub(super) async fn serve_device(self: Arc<Self>) {
         let fast = matches!(self.machine.lent, WorkerResource::Recording(_));
         while !self.ends() {
@@ -172,7 +172,7 @@ impl Worker {
         all.unwrap_or_default().into_iter().filter(ours).collect()
     }
 
-    /// Serves a compile queue with as many orders at once as there is capacity.
+    /// Serves a compile queue with concurrent orders up to the capacity.
     async fn serve_compile(self: Arc<Self>, name: String, room: Arc<Semaphore>) {
         let mut handling = tokio::task::JoinSet::new();
         while !self.ends() {
@@ -186,7 +186,7 @@ impl Worker {
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
                     return;
                 };
-                // Short, so that other queues of this machine are served too.
+                // Short, so that other queues of this machine are also served.
                 match self.next(&consumer, pace.expires.min(LOOK)).await {
                     Ok(Some(message)) => {
                         let worker = Arc::clone(&self);

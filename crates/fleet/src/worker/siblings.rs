@@ -1,5 +1,5 @@
-//! Comparison of a GPU with its siblings before its first candidate of a task; the hub decides
-//! whether it belongs to the group.
+//! Comparison of a GPU with its siblings before its first candidate of a task; the hub decides whether it
+//! is in the group.
 
 use super::Worker;
 use super::handle::blocking;
@@ -17,12 +17,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Polling interval of the decision.
 const LOOK: Duration = Duration::from_millis(100);
-/// Polls after which the times are sent again.
+/// Number of polls after which the times are sent again.
 const LOOKS: u64 = 50;
 
 impl Worker {
-    /// Reports whether the GPU is in another group than the run's. It then takes candidates of its
-    /// own group only.
+    /// Reports whether the GPU is in a different group than the run's. It then only takes candidates of its
+    /// own group.
     pub(super) async fn is_apart(
         &self,
         bench: &Arc<Bench>,
@@ -47,7 +47,7 @@ impl Worker {
         Ok(false)
     }
 
-    /// Returns the hub's reason for a separate group, or `None`.
+    /// Returns the hub's reason for a separate group, if any.
     async fn placed(
         &self,
         message: &OrderMessage,
@@ -97,7 +97,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads the hub's record of a run; empty where none was written yet.
+    /// Reads the hub's record of a run; empty if none was written yet.
     async fn siblings(&self, run: &str) -> SiblingsRecord {
         let found = self.link.compiled.get(siblings_key(run)).await;
         let bytes = found.ok().flatten().unwrap_or_default();
