@@ -15,7 +15,7 @@ static NOW: Mutex<BTreeMap<u64, Activity>> = Mutex::new(BTreeMap::new());
 pub struct Owner(u64);
 
 impl Owner {
-    /// Creates an owner unlike all others of this process.
+    /// Creates an owner that differs from all others of this process.
     #[must_use]
     pub fn unique() -> Self {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
@@ -25,7 +25,7 @@ impl Owner {
 /// A current activity.
 #[derive(Debug, Clone)]
 pub struct Activity {
-    /// The run that it is part of, if it is part of one.
+    /// The run that it is part of, if any.
     pub owner: Option<Owner>,
     /// A verb, such as `compiling`.
     pub verb: &'static str,

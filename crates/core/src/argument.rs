@@ -44,8 +44,8 @@ impl Role {
         self.facts().compared
     }
 
-    /// Reports whether the kernel changes a filled buffer, so that another launch needs the first
-    /// content again.
+    /// Reports whether the kernel changes a filled buffer, so that another launch needs its initial content
+    /// again.
     #[must_use]
     pub fn is_updated(self) -> bool {
         self.is_filled() && self.is_compared()
@@ -97,9 +97,9 @@ pub struct PlanArgument {
     pub role: Role,
     /// Extents, outermost first; empty for scalars.
     pub shape: Vec<u64>,
-    /// Fill of a buffer with content before the first launch.
+    /// Fill of a buffer before the first launch.
     pub fill: Fill,
-    /// Whole numbers that no fill limits, so that they may be any of the type.
+    /// Whole numbers without a limiting fill, so any number of the type may occur.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_value: bool,
     /// The value of a scalar.
@@ -120,7 +120,7 @@ pub struct Passed {
     pub bytes: Vec<u8>,
     /// Pointers in it: the byte offset of each, and the argument that it points to.
     pub addresses: Vec<(u64, usize)>,
-    /// The bytes are a tensor map in the virtual GPU's encoding, which a driver encodes anew.
+    /// The bytes are a tensor map in the virtual GPU's encoding, which must be re-encoded for a driver.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tensor_map: bool,
 }
@@ -156,8 +156,8 @@ impl Passed {
 /// A `__constant__` or `__device__` variable of a template that is set before the first launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanVariable {
-    /// Content: a buffer's data (role `input`) or a value, which may be the address of an argument
-    /// (role `scalar`). Its name is the variable's.
+    /// Content: a buffer's data (role `input`) or a value, which may be the address of an argument (role
+    /// `scalar`). Its name is the variable's.
     pub holds: PlanArgument,
 }
 
@@ -178,7 +178,7 @@ impl PlanVariable {
                 .map(Arc::from)
                 .ok_or_else(|| format!("`{}` points to nothing", self.holds.name));
         }
-        // Random streams separate from those of the arguments.
+        // Random streams are separate from those of the arguments.
         self.holds.content(seed, (1 << 48) + index as u64)
     }
 }
@@ -290,7 +290,7 @@ impl PlanArgument {
         }
     }
 
-    /// Returns the text that stored identities are computed from. Its form must not change: later
+    /// Returns the text from which stored identities are computed. Its form must not change: later
     /// additions are appended, and only if they are present.
     pub(crate) fn identity_text(&self) -> String {
         let mut text = format!(

@@ -1,10 +1,10 @@
-//! Cache on disk, by the hash of everything that decides a result.
+//! Cache on disk, by the hash of everything that determines a result.
 //!
-//! Safe among processes without locks: an entry appears by rename, complete, and carries the name
-//! of its cache, its key and a checksum of all, so that a torn, renamed, swapped or foreign file is
-//! a miss. A folder or file that is a link, belongs to another user or is writable by others is not
-//! used, because entries become executed code and ranked times. If the cache cannot be read or
-//! written, work continues without it after one warning.
+//! Safe among processes without locks. An entry is created complete, by rename, and contains the name of
+//! its cache, its key and a checksum of all, so that a torn, renamed, swapped or foreign file is a miss. A
+//! folder or file is not used if it is a link, is owned by another user or is writable by others, because
+//! entries become executed code and ranked times. If the cache cannot be read or written, work continues
+//! without it after one warning.
 
 use crate::private::{self, TEMPORARY_PREFIX};
 use crate::units::ContentHash;
@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 const MAX_ENTRY_BYTES: u64 = 1 << 30;
 /// Length of the checksum at the end of an entry.
 const CHECKSUM_BYTES: usize = 64;
-/// Age after which a temporary file belongs to a dead process.
+/// Age above which a temporary file is assumed to be of a dead process.
 const MAX_TEMPORARY_AGE: Duration = Duration::from_secs(3600);
 
 /// One cache in the user's folder of caches.
@@ -100,7 +100,7 @@ impl CacheFolder {
         if file.metadata()?.len() > MAX_ENTRY_BYTES {
             return Err(io::Error::from(io::ErrorKind::FileTooLarge));
         }
-        // The time of last use orders eviction. If it cannot be set, only the order suffers.
+        // The time of last use determines eviction. If it cannot be set, only that order suffers.
         let _ = file.set_modified(SystemTime::now());
         let mut bytes = Vec::new();
         file.take(MAX_ENTRY_BYTES).read_to_end(&mut bytes)?;
@@ -135,7 +135,7 @@ impl CacheFolder {
         let mut entries = self.entries();
         entries.sort_by_key(|entry| entry.used);
         let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
-        // A tenth more than necessary, so that not every store lists the whole cache.
+        // A tenth more than necessary, so that few stores list the whole cache.
         let goal = self.max_bytes - self.max_bytes / 10;
         for entry in &entries {
             let age = entry.used.elapsed();

@@ -14,8 +14,8 @@ const MAX_DATA_BYTES: u64 = 4 << 30;
 /// Placeholder of the problem's name in a path.
 const PROBLEM: &str = "{problem}";
 
-/// A file whose content fills a buffer. Two files with equal content are the same, wherever they
-/// are stored.
+/// A file whose content fills a buffer. Two files with equal content are equal, independent of their
+/// location.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct DataFile {
     /// Path.
@@ -70,7 +70,7 @@ impl DataFile {
         match self.is_of_problem() {
             true => Self {
                 path: self.path.replace(PROBLEM, problem).into(),
-                // The hash of the pattern is that of the files of all problems together.
+                // The hash of the pattern covers the files of all problems.
                 hash: None,
             },
             false => self.clone(),
@@ -91,7 +91,7 @@ impl DataFile {
     /// Reads its bytes as `count` elements of a type.
     ///
     /// # Errors
-    /// It cannot be read, was changed, or has another size or type.
+    /// It cannot be read, was changed, or has a different size or type.
     pub fn read(&self, element: Element, count: u64) -> Result<Vec<u8>, String> {
         let content = self.content()?;
         if let Some(hash) = &self.hash

@@ -1,7 +1,7 @@
 //! Element types of kernel arguments: encoding and rounding error.
 //!
-//! The conversions are deliberately not the virtual GPU's: the judge shares no code with the
-//! judged.
+//! The conversions are intentionally separate from the virtual GPU's: the judge shares no code with the
+//! device it judges.
 
 mod vectors;
 
@@ -86,8 +86,8 @@ impl Element {
         }
     }
 
-    /// Returns the integer type that holds the bits where a language lacks the type, as the headers
-    /// of CUDA store it; `None` for a type that C has.
+    /// Returns the integer type with the same bits for languages that lack the type, as in CUDA's headers;
+    /// `None` for a type that C has.
     #[must_use]
     pub fn storage(self) -> Option<Self> {
         match self {
@@ -121,7 +121,7 @@ impl Element {
         }
     }
 
-    /// Reports whether it is a type of whole numbers; booleans are none.
+    /// Reports whether it is a type of whole numbers, which booleans are not.
     #[must_use]
     pub fn is_integer(self) -> bool {
         !self.is_float() && self != Self::Bool
@@ -154,7 +154,7 @@ impl Element {
     }
 
     /// Returns the smallest step of the type near zero (its smallest subnormal), absolute. Zero for
-    /// float64, in which it is computed with, and for integers.
+    /// float64, the type of the computation, and for integers.
     #[must_use]
     pub fn smallest_step(self) -> f64 {
         match self {

@@ -5,9 +5,9 @@ use crate::statistics::summarise;
 use crate::units::Micros;
 use serde::Serialize;
 
-/// Proof that a candidate's results were judged right. The only implementation in this program is
-/// the gate's `Verified`, which only the gate constructs (`tests/gate.rs` checks that no other type
-/// implements it); tests have separate proofs.
+/// Proof that a candidate's results were judged right. The only implementation in this program is the
+/// gate's `Verified`, which only the gate constructs (`tests/gate.rs` checks that no other type implements
+/// it); tests have separate proofs.
 pub trait Proof {
     /// Returns the name of the verification level; `None` if it is unknown.
     fn level(&self) -> Option<&'static str> {
@@ -48,25 +48,25 @@ impl Measured {
         Self { record }
     }
 
-    /// Creates a time from a recorded file, accepted by its author: its kind is recorded, and it
-    /// never ranks with a measured one. `samples` are the launches that the file lists, or its one
-    /// figure. `None` without a sample.
+    /// Creates a time from a recorded file, accepted by its author: its kind is recorded, and it never
+    /// ranks with a measured one. `samples` are the launches that the file lists, or its single figure.
+    /// `None` without a sample.
     #[must_use]
     pub fn recorded(samples: Vec<Micros>) -> Option<Self> {
         let record = summarise(TimingKind::Recorded, "recorded", &samples)?;
         Some(Self { record })
     }
 
-    /// Creates a time that a recorded file declares predicted: it needs the same consent as a
-    /// prediction of this program. `None` without a sample.
+    /// Creates a time that a recorded file declares as predicted: it needs the same consent as a prediction
+    /// of this program. `None` without a sample.
     #[must_use]
     pub fn recorded_prediction(samples: Vec<Micros>) -> Option<Self> {
         let record = summarise(TimingKind::Predicted, "recorded", &samples)?;
         Some(Self { record })
     }
 
-    /// Creates a time from a model of a device. Its interval is the point itself: a model's error
-    /// is not noise, and no number of samples would show it.
+    /// Creates a time from a model of a device. Its interval is the point itself: a model's error is not
+    /// noise and does not show in samples.
     #[must_use]
     pub fn predicted(proof: &dyn Proof, time: Micros, protocol: &str) -> Self {
         let record = Measurement {
@@ -108,8 +108,8 @@ impl Measured {
         self
     }
 
-    /// Marks a candidate with deferred checks on other problems: whatever the proof, the gate's
-    /// level is `level`.
+    /// Marks a candidate with deferred checks on other problems: the gate's level is `level`, independent
+    /// of the proof.
     #[must_use]
     pub fn put_off(mut self, level: &str) -> Self {
         let evidence = self.record.evidence.get_or_insert_default();

@@ -1,7 +1,7 @@
 //! Reading of user-supplied files: regular files only, up to a limit.
 //!
-//! A FIFO or a device under a familiar name blocks its reader forever, and a small gzip file may
-//! unpack to more than the memory. Both are refused with an explanation.
+//! A FIFO or a device with a familiar name blocks its reader forever, and a small gzip file may unpack to
+//! more than the memory. Both are rejected with an explanation.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -54,10 +54,10 @@ pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     bytes
-        // An ordinary allocation that fails ends the process.
+        // A failed infallible allocation would end the process.
         .try_reserve_exact(usize::try_from(expected).unwrap_or(usize::MAX))
         .map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
-    // The file may have grown since its length was read, which one byte beyond the limit shows.
+    // One byte beyond the limit detects a file that has grown since its length was read.
     file.take(max + 1).read_to_end(&mut bytes)?;
     within(bytes, max)
 }

@@ -14,17 +14,17 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// Elements from which a random buffer is kept for the next use.
+/// Minimum number of elements of a random buffer that is cached.
 const MIN_KEPT_ELEMENTS: u64 = 1 << 12;
 
-/// Elements up to which one thread fills a buffer faster than several.
+/// Maximum number of elements that one thread fills faster than several.
 const SINGLE_THREAD_ELEMENTS: u64 = 1 << 18;
 
 /// Elements that are computed at once: few enough for the first-level cache.
 const PIECE_ELEMENTS: u64 = 1 << 9;
 
-/// Period of random values: computing a thousand million of them would dominate the run time. A
-/// prime, so that no row, column or tile has this length.
+/// Period of random values: computing a billion of them would dominate the run time. A prime, so that no
+/// row, column or tile has this length.
 const RANDOM_PERIOD: u64 = (1 << 24) - 3;
 
 /// Fill of a buffer.
@@ -105,7 +105,7 @@ fn mix(mut z: u64) -> u64 {
 /// Returns two independent uniform numbers in (0, 1) for one element.
 fn uniforms(seed: u64, buffer: u64, index: u64) -> (f64, f64) {
     let index = index % RANDOM_PERIOD;
-    // `mix` maps zero to zero, which buffer 0 must not get.
+    // `mix` maps zero to zero, so buffer 0 must not get it.
     let key = mix(seed ^ mix(buffer.wrapping_add(0x9e37_79b9_7f4a_7c15)));
     let first = mix(key ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let second = mix(first ^ 0xd1b5_4a32_d192_ed03);
@@ -136,8 +136,7 @@ fn permuted(seed: u64, buffer: u64, count: u64, index: u64) -> u64 {
     }
 }
 
-/// Builds `count` elements in pieces on all cores. `append` writes those of a range behind the bytes that it is
-/// given.
+/// Builds `count` elements in pieces on all cores. `append` writes those of a range after the given bytes.
 #[must_use]
 pub fn in_pieces(
     element: Element,
@@ -218,8 +217,7 @@ impl Fill {
                 let corner = min + (max - min) * low;
                 match index % (2 * axes) < axes {
                     true => corner,
-                    // A fifth of the remainder, on average a tenth: some boxes overlap, most do
-                    // not.
+                    // A fifth of the remainder, on average a tenth: some boxes overlap, most do not.
                     false => corner + (max - corner) * (0.001 + 0.2 * size),
                 }
             }
@@ -251,7 +249,7 @@ impl Fill {
         }
     }
 
-    /// Returns the bytes of a whole buffer of `count` elements; zeros if they come from elsewhere
+    /// Returns the bytes of a whole buffer of `count` elements; zeros if they are produced elsewhere
     /// ([`Fill::File`], [`Fill::Kernel`]).
     #[must_use]
     pub fn bytes(&self, element: Element, seed: u64, buffer: u64, count: u64) -> Arc<[u8]> {
@@ -266,7 +264,7 @@ impl Fill {
             _ => count,
         };
         let make = || self.fresh_bytes(element, seed, buffer, fresh, count);
-        // The elements of other fills depend on their number too.
+        // The elements of other fills also depend on their number.
         let kept = matches!(self, Self::Normal { .. } | Self::Uniform { .. });
         let begin = if kept && fresh >= MIN_KEPT_ELEMENTS {
             let key = recent::Key {

@@ -1,5 +1,5 @@
-//! Judgement of a candidate: one type from the device's report to the stored row and the printed
-//! one.
+//! Judgement of a candidate: the same type from the device's report to the stored row and the printed
+//! result.
 
 use crate::record::compared::Compared;
 use crate::record::verdict::{Hazard, Verdict};
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Detail of a candidate without hazards whose space has `reference: none`.
 pub const HAZARDS_ONLY: &str = "hazards only, results not compared";
 
-/// The verdict on a candidate with its evidence. Failure is a value, at every stage: in the
-/// compiler, on the device, in the gate or during timing.
+/// The verdict on a candidate with its evidence. Failure is a value, at every stage: in the compiler, on
+/// the device, in the gate or during timing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// The verdict; the first by precedence if several apply.

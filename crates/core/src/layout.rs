@@ -99,7 +99,7 @@ impl Layout {
         known
     }
 
-    /// Returns the parts of these ranges of the buffer that belong to fields, ascending.
+    /// Returns the parts of these ranges of the buffer that are in fields, ascending.
     #[must_use]
     pub fn without_padding(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         let size = self.size.max(1);

@@ -1,6 +1,6 @@
-//! Enumerations whose variants have one name everywhere.
+//! Enumerations whose variants have one name in all representations.
 
-/// Declares an enumeration with named variants: the same in JSON, the database, tables and
+/// Declares an enumeration with named variants: the names are equal in JSON, the database, tables and
 /// messages.
 macro_rules! named {
     ($(#[$about:meta])* pub enum $name:ident $variants:tt) => {

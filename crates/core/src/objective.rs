@@ -34,7 +34,7 @@ impl Objective {
         }
     }
 
-    /// Reports whether the compiler determines it, so that a recorded file has none.
+    /// Reports whether the compiler determines it, so that a recorded file lacks it.
     #[must_use]
     pub fn compiled(self) -> bool {
         matches!(self, Self::Registers | Self::CodeSize)
@@ -78,7 +78,7 @@ pub struct Objectives {
 }
 
 impl Objectives {
-    /// Reports whether the other is the energy.
+    /// Reports whether the other objective is the energy.
     #[must_use]
     pub fn measures_energy(self) -> bool {
         self.other == Objective::Energy

@@ -12,11 +12,11 @@ use std::time::SystemTime;
 static PLACE: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 thread_local! {
-    /// Panics of this thread are expected, and not reported.
+    /// Panics of this thread are expected and not reported.
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Catches a panic of a library for which the caller has an error; it leaves no report.
+/// Catches a panic of a library for which the caller has an error; no report is written.
 ///
 /// # Errors
 /// The payload of the panic.
@@ -30,7 +30,7 @@ pub fn catch_quietly<T>(work: impl FnOnce() -> T) -> std::thread::Result<T> {
 /// Installs a hook that writes each panic's report to this file in addition to the usual output.
 pub fn report_to(path: PathBuf) {
     let before = lock(&PLACE).replace(path);
-    // The hook is set already; a second one would call it as the usual output and report twice.
+    // The hook is already set; a second one would call it as the usual output and report twice.
     if before.is_some() {
         return;
     }

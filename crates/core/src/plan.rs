@@ -22,7 +22,7 @@ pub struct PlanLaunch {
     pub block: [u32; 3],
     /// Dynamic shared memory, bytes.
     pub shared_bytes: u32,
-    /// Blocks of a cluster in x, y, z, where the launch names them.
+    /// Blocks of a cluster in x, y, z, if the launch specifies them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<[u32; 3]>,
     /// Indices into the plan's arguments, in the order of the kernel's parameters.
@@ -138,7 +138,7 @@ pub enum PlanReference {
     Kernel {
         /// Its code.
         code: Code,
-        /// Its launch; arguments are those of the plan, all of them, in order.
+        /// Its launch; its arguments are all arguments of the plan, in order.
         launch: PlanLaunch,
         /// The built-in oracle that it is compared with once, if the space names one.
         #[serde(default)]
@@ -157,18 +157,17 @@ pub struct PlanGate {
     pub atol: Option<f64>,
     /// Relative tolerance.
     pub rtol: Option<f64>,
-    /// Terms of the sum of an output element, if the space declares them.
+    /// Number of terms of the sum of an output element, if the space declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<f64>,
-    /// Two runs on one input must be bitwise equal.
+    /// Two runs on one input must have equal bits.
     pub deterministic: bool,
     /// Unordered plain stores of the same value are not a race.
     pub same_value_writes: bool,
 }
 
 impl PlanGate {
-    /// Returns the space's `atol` and `rtol`; one that is absent is zero. `None` if both are
-    /// absent.
+    /// Returns the space's `atol` and `rtol`; if one is absent it is zero. `None` if both are absent.
     #[must_use]
     pub fn tolerance(&self) -> Option<(f64, f64)> {
         let (atol, rtol) = (self.atol, self.rtol);
@@ -239,7 +238,7 @@ impl Plan {
     }
 }
 
-/// Form of the code that a device runs. The other is omitted from its messages.
+/// Form of the code that a device runs. The other form is omitted from its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeFormat {
     /// PTX, with the candidate's machine code for the timing model: the virtual GPU.
@@ -281,10 +280,9 @@ impl Plan {
         all.flat_map(PlanArgument::fills_mut).chain(values)
     }
 
-    /// Returns the identity of the work: `code`, which names the machine code (the bytes, or their
-    /// hash), with these launches and arguments. Equal work has equal results and times. Stored
-    /// with measured times as the identity of their reference (by the bytes), so it must not
-    /// change.
+    /// Returns the identity of the work: `code`, which identifies the machine code (the bytes, or their
+    /// hash), with these launches and arguments. Equal work has equal results and times. It is stored with
+    /// measured times as the identity of their reference (by the bytes), so it must not change.
     #[must_use]
     pub fn work(&self, code: &[u8]) -> ContentHash {
         let arguments: Vec<String> = self

@@ -1,5 +1,5 @@
-//! Private folders and files of one user. Content that others may have placed there is not read,
-//! and links of others are not written through.
+//! Private folders and files of one user. Content that others may have placed there is not read, and links
+//! of others are not followed for writing.
 
 use std::fs::{DirBuilder, File, Metadata};
 use std::io::{self, Write as _};
@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Permission bits that let others write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Checks that a folder and each of the folders `below` it is not a link, belongs to this user and
-/// is not writable by others. Returns the path of the last.
+/// Checks that a folder and each of the folders `below` it is not a link, is owned by this user and is not
+/// writable by others. Returns the path of the last.
 ///
 /// # Errors
-/// `NotFound` for a folder that does not exist, `PermissionDenied` with the reason for one that
-/// others control.
+/// `NotFound` for a folder that does not exist, `PermissionDenied` with the reason for one that others
+/// control.
 pub fn check_folder(root: &Path, below: &[&str]) -> io::Result<PathBuf> {
     let mut folder = root.to_owned();
     check_owner(&folder, &std::fs::symlink_metadata(&folder)?)?;
@@ -71,7 +71,7 @@ pub fn write_file(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
     let name = format!("{TEMPORARY_PREFIX}{}-{serial}", std::process::id());
     let temporary = path.with_file_name(name);
-    // A dead process of the same id may have left one.
+    // A dead process with the same id may have left one.
     let _ = std::fs::remove_file(&temporary);
     let mut options = File::options();
     let written = options

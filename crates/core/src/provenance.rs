@@ -19,11 +19,11 @@ pub fn host() -> &'static str {
     })
 }
 
-/// Returns the provenance of results computed from these files (the template, its includes, the
-/// space file).
+/// Returns the provenance of results computed from these files (the template, its includes, the space
+/// file).
 ///
-/// The commit is that of the tree that holds the first file; `dirty` means that any of the files
-/// differs from it or is not tracked. Also returns a note for the user if there is no commit.
+/// The commit is that of the tree that contains the first file; `dirty` means that any of the files differs
+/// from it or is not tracked. Also returns a note for the user if there is no commit.
 #[must_use]
 pub fn of_files(
     files: &[&Path],
@@ -65,14 +65,14 @@ pub fn recording(path: &Path) -> std::io::Result<(std::path::PathBuf, ContentHas
     ))
 }
 
-/// Resolves a commit name to its full hash, and returns those of the known commits that it
-/// contains. `None` if the directory is not in a git tree or the tree has no commit of that name.
+/// Resolves a commit name to its full hash, and returns those of the known commits that it contains. `None`
+/// if the directory is not in a git tree or the tree has no commit of that name.
 #[must_use]
 pub fn commits_of(directory: &Path, name: &str, known: &[String]) -> Option<(String, Vec<String>)> {
     repository::find_commit(directory, name, known).ok()
 }
 
-/// Sets commit, dirty flag and difference, or returns a note with the reason why there is none.
+/// Sets commit, dirty flag and difference, or returns a note with the reason of their absence.
 fn git_state(files: &[&Path], provenance: &mut Provenance) -> Result<(), String> {
     let first = files.first().ok_or("no template, so no commit to name")?;
     let first = first

@@ -1,5 +1,5 @@
-//! Records of one trial: plain values that the engine produces, the store holds, and the
-//! leaderboard and exports read.
+//! Records of one trial: plain values that the engine produces, the store holds, and the leaderboard and
+//! exports read.
 
 pub(crate) mod compared;
 mod definition;
@@ -63,7 +63,7 @@ pub struct Compilation {
     pub stack_bytes: u64,
     /// Shared memory per block, static and dynamic, bytes (the largest over the launches).
     pub shared_bytes: u64,
-    /// Host time of the compile, microseconds; 0 if it came from the cache.
+    /// Host time of the compile, microseconds; 0 on a cache hit.
     pub compile_us: u64,
     /// Length of the PTX, bytes; 0 if it was not stored.
     #[serde(default)]
@@ -125,7 +125,7 @@ pub struct TimingEvidence {
     pub reference: Option<ContentHash>,
     /// Time of the candidate over that of the reference, one for each block of interleaved samples.
     pub reference_ratios: Vec<f64>,
-    // On a fleet the session is that of its first GPU; samples are those of the GPU that took them.
+    // On a fleet the session is that of its first GPU; samples are of the GPU that measured them.
     /// Median time of the reference in this session, microseconds: the unit of the ratios.
     pub reference_us: Option<f64>,
     /// Flags for the reader: `bimodal`, `unsteady`, `throttled`, `late` (the host queued a sample
@@ -142,8 +142,8 @@ pub struct TimingEvidence {
     pub energy: Option<Energy>,
 }
 
-/// The energy of one launch sequence: that of the whole device while it runs nothing else, divided
-/// by the launch sequences of a window.
+/// The energy of one launch sequence: the energy of the whole device while it runs nothing else, divided by
+/// the number of launch sequences of a window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Energy {
     /// Median of the windows, millijoules.
@@ -177,8 +177,8 @@ pub struct TrialRecord<T = Measurement> {
     pub sequence: u64,
     /// The configuration.
     pub config: ConfigValues,
-    /// Identity of the candidate: hash of rendered source, options, NVRTC version and arch; for
-    /// recorded data of the file's content and the configuration.
+    /// Identity of the candidate: hash of rendered source, options, NVRTC version and arch; for recorded
+    /// data, hash of the file's content and the configuration.
     pub candidate_hash: ContentHash,
     /// The finding.
     pub judgement: Judgement,
@@ -238,8 +238,8 @@ pub struct Provenance {
     pub commit: Option<String>,
     /// That tree had uncommitted changes to the template or the space file.
     pub dirty: bool,
-    /// SHA-256 of the changes of a dirty tree (`git diff --binary HEAD` of the files; untracked
-    /// files count as new).
+    /// SHA-256 of the changes of a dirty tree (`git diff --binary HEAD` of the files; untracked files count
+    /// as new).
     #[serde(default)]
     pub diff_hash: Option<String>,
     /// Host name.

@@ -1,6 +1,6 @@
-//! Reads git repositories. The folder of a kernel may come from a stranger, and the configuration of
-//! its repository may name programs (`core.fsmonitor`, filters, hooks, transports of a partial
-//! clone). gix reads objects and references only, so that none of them is started.
+//! Reads git repositories. The folder of a kernel may be untrusted, and the configuration of its repository
+//! may name programs (`core.fsmonitor`, filters, hooks, transports of a partial clone). gix only reads
+//! objects and references, so none of them is started.
 
 use crate::files;
 use gix::objs::{Kind, compute_hash};
@@ -19,13 +19,13 @@ const ALLOCATION_LIMIT: &str = "gitoxide.objects.allocLimit=268435456";
 pub(crate) struct TreeState {
     /// Hash of the checked-out commit.
     pub(crate) commit: String,
-    /// SHA-256, in hexadecimal digits, of the `sha256sum` output for the files that differ from the
-    /// commit, in order and named from the root of the tree; `None`: all are as committed.
+    /// SHA-256, in hexadecimal digits, of the `sha256sum` output for the files that differ from the commit,
+    /// in order and named from the root of the tree; `None`: all are as committed.
     pub(crate) difference: Option<String>,
 }
 
-/// Compares files with the commit of the tree that holds `folder`. Paths are absolute, without
-/// links. Contents are compared as they are on disk: no filter and no conversion of line ends runs.
+/// Compares files with the commit of the tree that contains `folder`. Paths are absolute, without links.
+/// Contents are compared as stored on disk: no filter and no conversion of line ends runs.
 ///
 /// # Errors
 /// The reason why the tree has no readable commit.
@@ -70,7 +70,7 @@ fn compare_files(folder: &Path, files: &[PathBuf]) -> Result<TreeState, gix::Err
         let content = files::read(file, files::MAX_RECORDING_BYTES).unwrap_or_default();
         let id = compute_hash(repository.object_hash(), Kind::Blob, &content)?;
         if committed.is_none_or(|entry| entry.object_id() != id) {
-            // The path of a file outside the tree would tell one checkout from another.
+            // The path of a file outside the tree would distinguish equal checkouts.
             let name = inside.or_else(|| file.file_name().map(Path::new));
             let name = name.unwrap_or(file).display();
             let _ = writeln!(
@@ -93,7 +93,7 @@ fn find_contained(
 ) -> Result<(String, Vec<String>), gix::Error> {
     let repository = open(folder)?;
     let commit = repository
-        // An annotated tag is an object of its own; `^{commit}` leads to what it names.
+        // An annotated tag is a separate object; `^{commit}` resolves it to the commit.
         .rev_parse_single(&*format!("{name}^{{commit}}"))?
         .detach();
     known.retain(|known| {
@@ -106,7 +106,7 @@ fn find_contained(
     Ok((commit.to_string(), known))
 }
 
-/// Opens the repository that holds a folder. Only its own configuration is read, without includes.
+/// Opens the repository that contains a folder. Only its own configuration is read, without includes.
 fn open(folder: &Path) -> Result<gix::Repository, gix::Error> {
     let options = || gix::open::Options::isolated().config_overrides([ALLOCATION_LIMIT]);
     let options = gix::sec::trust::Mapping {
@@ -125,7 +125,7 @@ fn within<T: Send + 'static>(
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::Builder::new().name("repository".to_owned());
     let started = thread.spawn(move || {
-        // The receiver is gone after a timeout.
+        // The receiver is dropped after a timeout.
         let _ = sender.send(read());
     });
     started.map_err(|error| format!("no thread to read it: {error}"))?;

@@ -1,9 +1,9 @@
-//! Settings of a run, as the store keeps them beside its notes.
+//! Settings of a run, stored with its notes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a request sets for a run. The order of the fields is that of the stored text.
+/// Settings of a run from its request. The order of the fields is that of the stored text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunSettings {
     /// Unique valid configurations to judge.
@@ -32,7 +32,7 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
-    /// Reads the settings of a stored run. An imported run has none; one that cannot be read, as of
+    /// Reads the settings of a stored run. An imported run has none; an unreadable one, for example of
     /// another version, does not hide the others.
     #[must_use]
     pub fn from_stored(settings: &Value) -> Self {

@@ -55,11 +55,10 @@ pub fn median(values: &[f64]) -> Option<f64> {
 
 /// Returns the 95 % percentile bootstrap interval of the median of numbers in any order.
 ///
-/// Exact, without resampling: the median of a resample is at most the k-th smallest sample just
-/// when enough of its n draws are, and that count is binomial (Maritz and Jarrett 1978; Efron
-/// 1979). So the interval is deterministic and costs O(n log n) instead of thousands of resamples.
-/// With an even n the lower end uses the lower, the upper end the upper middle element, which is
-/// conservative.
+/// Exact, without resampling: the median of a resample is at most the k-th smallest sample exactly if
+/// enough of its n draws are, and that count is binomial (Maritz and Jarrett 1978; Efron 1979). So the
+/// interval is deterministic and costs O(n log n) instead of thousands of resamples. With an even n the
+/// lower end uses the lower, the upper end the upper middle element, which is conservative.
 #[must_use]
 pub fn interval_of_median(values: &[f64]) -> Option<[f64; 2]> {
     let sorted = sorted(values);

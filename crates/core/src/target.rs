@@ -11,7 +11,7 @@ use std::str::FromStr;
 pub enum ArchFeatures {
     /// Architecture-specific: the code runs on exactly this compute capability.
     A,
-    /// Family-specific: the code runs on later minor revisions of the same major one, too.
+    /// Family-specific: the code also runs on later minor revisions of the same major one.
     F,
 }
 
@@ -61,8 +61,8 @@ pub enum TargetError {
 }
 
 impl ComputeTarget {
-    /// Chooses the target of code for a GPU: that of `--arch`, else its portable one. The search
-    /// space adds its features.
+    /// Chooses the target of code for a GPU: that of `--arch`, else its portable one. The search space adds
+    /// its features.
     ///
     /// # Errors
     /// A text that is not a target, and one whose code the GPU cannot run.
@@ -83,9 +83,9 @@ impl ComputeTarget {
         Self { cc, features: None }
     }
 
-    /// Returns the target of a template that asks for these features, where this one is that of the
-    /// device or of `--arch`. A suffix that this target has stays; a GPU without targets of the
-    /// suffix gets the portable one, so that a template may be written for several generations.
+    /// Returns the target of a template that requires these features, starting from the device's target or
+    /// that of `--arch`. An existing suffix stays. A GPU without targets of the suffix gets the portable
+    /// one, so that a template may be written for several generations.
     #[must_use]
     pub fn with_features(self, asked: Option<ArchFeatures>) -> Self {
         let known = asked.filter(|features| self.cc >= features.first_capability());
@@ -126,7 +126,7 @@ impl ComputeTarget {
         }
     }
 
-    /// Returns why a GPU of this compute capability cannot run code of the target.
+    /// Returns the reason why a GPU of this compute capability cannot run code of the target.
     #[must_use]
     pub fn refusal(self, cc: u32) -> Option<String> {
         (!self.runs_on(cc)).then(|| {
@@ -154,7 +154,7 @@ impl FromStr for ComputeTarget {
         let suffixes = [('a', ArchFeatures::A), ('f', ArchFeatures::F)];
         let suffix = suffixes.into_iter().find(|(last, _)| rest.ends_with(*last));
         let digits = suffix.map_or(rest, |_| &rest[..rest.len() - 1]);
-        // A sign would be a number to `parse`; longer texts name no architecture.
+        // `parse` would accept a sign; longer texts do not name an architecture.
         let plain = (2..=3).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
         let cc = digits.parse().ok().filter(|_| plain).ok_or_else(invalid)?;
         Ok(Self {

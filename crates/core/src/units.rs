@@ -13,9 +13,8 @@ pub fn counted(count: impl std::fmt::Display, noun: &str) -> String {
 
 /// A kernel's run time in microseconds: finite and greater than zero.
 ///
-/// A float, because a time is a mean over many launches and a 4 µs kernel needs less than a
-/// nanosecond of resolution; the constructor keeps NaN, infinities and zero out, so ordering is
-/// total.
+/// A float, because a time is a mean over many launches and a 4 µs kernel needs less than a nanosecond of
+/// resolution; the constructor excludes NaN, infinities and zero, so ordering is total.
 #[derive(
     Debug,
     Clone,
@@ -106,7 +105,7 @@ impl std::fmt::Display for Seed {
 pub struct ContentHash(String);
 
 impl ContentHash {
-    /// Hashes the parts, each preceded by its length so that no two lists of parts collide.
+    /// Hashes the parts, each preceded by its length so that different lists of parts do not collide.
     #[must_use]
     pub fn from_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         use sha2::Digest as _;

@@ -92,7 +92,7 @@ fn what_others_can_change_is_not_used() {
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(&root, &link).unwrap();
     assert_eq!(cache(&link).load(&key(1)), None);
-    // A link in place of a folder or a file is neither followed nor written through.
+    // A link in place of a folder or a file is neither followed nor used for writing.
     for place in [&root.join("things"), &shard, &path] {
         let moved = folder.path().join("moved");
         std::fs::rename(place, &moved).unwrap();

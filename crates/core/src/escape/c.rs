@@ -42,7 +42,7 @@ impl CLiteral {
                     literal.push('\\');
                     literal.push(char::from(byte));
                 }
-                // `??` may begin a trigraph.
+                // `??` may start a trigraph.
                 b'?' => literal.push_str("\\?"),
                 0x20..=0x7e => literal.push(char::from(byte)),
                 _ => literal.push_str(&format!("\\{byte:03o}")),

@@ -1,8 +1,8 @@
-//! Sparse matrices and graphs in compressed rows (CSR): offsets and indices that fit each other.
+//! Sparse matrices and graphs in compressed rows (CSR): matching offsets and indices.
 
 use super::{Fill, uniforms};
 
-/// Maximum shift of row boundaries, in steps: below 0.5, they stay ascending.
+/// Maximum shift of row boundaries, in steps: below 0.5, they remain ascending.
 const ROW_JITTER: f64 = 0.49;
 
 /// Random stream shared by the offsets and indices of one graph.
@@ -11,14 +11,14 @@ const GRAPH: u64 = 0x6772_6170_6820;
 /// Distance of the rows without entries in a graph with a long row.
 const EMPTY_STEP: u64 = 5;
 
-/// A row that has these entries in addition; the others share the rest.
+/// A row with this number of additional entries; the others share the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongRow {
     /// The row.
     pub row: u64,
     /// Its further entries.
     pub entries: u64,
-    /// The first row, the last one and each fifth have none; the neighbours have theirs.
+    /// The first row, the last one and each fifth are empty; their neighbours have their entries.
     pub has_empty: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Csr {
 }
 
 impl Csr {
-    /// Returns the graph that `count` elements of a fill describe; `None` if it is none of a graph.
+    /// Returns the graph that `count` elements of a fill describe; `None` if the fill is not of a graph.
     pub(super) fn of(fill: &Fill, count: u64, long: Option<LongRow>) -> Option<Csr> {
         let (rows, entries) = match *fill {
             Fill::CsrOffsets { entries } => (count.saturating_sub(1), entries),
@@ -55,8 +55,8 @@ impl Csr {
         }
     }
 
-    /// Returns the offset of a row. An empty row leaves its entries to the next one, the last row
-    /// to the one before it.
+    /// Returns the offset of a row. The entries of an empty row belong to the next one, those of the last
+    /// row to its predecessor.
     fn row_offset(&self, seed: u64, row: u64) -> u64 {
         let before = row.checked_sub(1).filter(|_| row < self.rows);
         let row = match before {
@@ -78,7 +78,7 @@ impl Csr {
         row == 0 || to_end == 1 || is_inner
     }
 
-    /// Returns the offset of a row where none is empty.
+    /// Returns the offset of a row in a graph without empty rows.
     fn boundary(&self, seed: u64, row: u64) -> u64 {
         let rows = self.rows;
         let (further, shared) = match self.long {
@@ -114,7 +114,7 @@ impl Csr {
         (self.row_offset(seed, low), self.row_offset(seed, low + 1))
     }
 
-    /// Returns the column of an entry: the row's columns are cut into as many parts as it has entries.
+    /// Returns the column of an entry: the columns are divided into as many parts as the row has entries.
     fn column(&self, seed: u64, columns: u64, entry: u64) -> u64 {
         let (first, behind) = self.row_of(seed, entry);
         let degree = (behind - first).max(1) as f64;

@@ -1,9 +1,8 @@
 //! Normally distributed elements, many at once.
 //!
-//! Most of a random buffer's time goes into the C library's logarithm and cosine. Here both are
-//! series that the compiler turns into vector instructions. An element is taken from them only
-//! where their error cannot change its rounding; [`Fill::value`] computes the others, so the bytes
-//! are those of `Fill::value`.
+//! Most of a random buffer's time is spent in the C library's logarithm and cosine. Here both are series
+//! that the compiler vectorizes. They are used for an element only if their error cannot change its
+//! rounding; [`Fill::value`] computes the others, so the bytes are those of `Fill::value`.
 
 use super::{Fill, uniforms};
 use crate::element::Element;
@@ -16,8 +15,8 @@ use std::ops::Range;
 /// Largest standard normal value of 53 random bits, √(2 · 54 · ln 2), rounded up.
 const MAX_NORMAL: f64 = 9.0;
 
-/// Bound of the series' and the C library's error together, of the largest value. Each operation
-/// errs by at most 2⁻⁵³ of its result; this leaves room for more than a hundred of them.
+/// Bound of the combined error of the series and the C library, for the largest value. Each operation errs
+/// by at most 2⁻⁵³ of its result; this allows more than a hundred operations.
 const MAX_ERROR: f64 = 1.0 / (1_u64 << 45) as f64;
 
 /// Source of a buffer's random values.
@@ -88,13 +87,13 @@ impl Normal {
     }
 }
 
-/// Box and Muller 1958: a standard normal value from two uniform ones.
+/// Returns a standard normal value from two uniform ones (Box and Muller 1958).
 #[inline(always)]
 fn normal(first: f64, second: f64) -> f64 {
     (-2.0 * logarithm(first)).sqrt() * cosine_of_turns(second)
 }
 
-/// Natural logarithm of a normal number: 2 artanh((m − 1) / (m + 1)) of its mantissa m between
+/// Returns the natural logarithm of a normal number: 2 artanh((m − 1) / (m + 1)) of its mantissa m between
 /// √½ and √2, as a Taylor series.
 #[inline(always)]
 fn logarithm(x: f64) -> f64 {
@@ -103,21 +102,21 @@ fn logarithm(x: f64) -> f64 {
     let mantissa = f64::from_bits(x.to_bits().wrapping_sub((exponent << 52) as u64));
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let z = s * s;
-    // z is below 0.0295, so the first term left out is below 2⁻⁵³.
+    // z is below 0.0295, so the first omitted term is below 2⁻⁵³.
     let series = (0..10)
         .rev()
         .fold(0.0, |sum, term| sum * z + 1.0 / f64::from(2 * term + 1));
     exponent as f64 * LN_2 + 2.0 * s * series
 }
 
-/// cos(2π `turns`) for `turns` between 0 and 1: Taylor series within an eighth of a turn of the
+/// Returns cos(2π `turns`) for `turns` between 0 and 1: Taylor series within an eighth of a turn of the
 /// nearest quarter.
 #[inline(always)]
 fn cosine_of_turns(turns: f64) -> f64 {
     let quarter = (4.0 * turns + 0.5).floor();
     let angle = TAU * (turns - 0.25 * quarter);
     let z = -angle * angle;
-    // Factors of successive terms; the first term left out is below 2⁻⁵³.
+    // Factors of successive terms; the first omitted term is below 2⁻⁵³.
     let cosine = (1..9).rev().fold(1.0, |sum, term| {
         let n = f64::from(2 * term);
         1.0 + sum * z * (1.0 / (n * (n - 1.0)))

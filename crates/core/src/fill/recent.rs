@@ -1,4 +1,4 @@
-//! Random buffers that were made last. Problems of a run share seeds, so that one buffer is the begin
+//! Cache of recently created random buffers. Problems of a run share seeds, so one buffer is often a prefix
 //! of another.
 
 use super::Fill;
@@ -7,7 +7,7 @@ use crate::panics::lock;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-/// Bytes that are kept for the process.
+/// Maximum cached bytes of the process.
 const MAX_BYTES: usize = 256 << 20;
 
 /// Identity of the values of a buffer.
@@ -19,10 +19,10 @@ pub(super) struct Key {
     pub(super) buffer: u64,
 }
 
-/// Buffers, the one used last in front.
+/// Cached buffers, the most recently used first.
 static RECENT: Mutex<VecDeque<(Key, Arc<[u8]>)>> = Mutex::new(VecDeque::new());
 
-/// Returns a buffer with at least this many bytes, which `make` fills if none is kept.
+/// Returns a buffer with at least this many bytes, which `make` fills if none is cached.
 pub(super) fn at_least(key: Key, bytes: usize, make: impl FnOnce() -> Arc<[u8]>) -> Arc<[u8]> {
     let mut recent = lock(&RECENT);
     let kept = recent.iter().position(|(other, _)| *other == key);
@@ -31,7 +31,7 @@ pub(super) fn at_least(key: Key, bytes: usize, make: impl FnOnce() -> Arc<[u8]>)
         recent.push_front((key, Arc::clone(&kept)));
         return kept;
     }
-    // Another thread may need another buffer meanwhile.
+    // Another thread may need a different buffer meanwhile.
     drop(recent);
     let made = make();
     let mut recent = lock(&RECENT);

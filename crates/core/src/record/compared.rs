@@ -1,4 +1,4 @@
-//! The state of a comparison with the reference: how much of the timed problem it covered.
+//! State of a comparison with the reference: the covered part of the timed problem.
 
 use crate::named::named;
 
@@ -18,8 +18,7 @@ named! {
 }
 
 impl Compared {
-    /// Returns the rank class: times of class 0 rank before those of class 1, whatever their
-    /// values.
+    /// Returns the rank class: times of class 0 rank before all times of class 1.
     #[must_use]
     pub fn rank_class(self) -> u8 {
         self.properties().rank_class

@@ -30,7 +30,7 @@ impl Definition {
         assignments(config.iter().filter(|(name, _)| !fixed(name)), " ")
     }
 
-    /// Reports whether another definition decides by the same rules which configurations are valid.
+    /// Reports whether another definition has the same rules for valid configurations.
     #[must_use]
     pub fn has_rules_of(&self, other: &Self) -> bool {
         self.constraints == other.constraints && self.derived == other.derived
@@ -51,7 +51,7 @@ pub struct LaunchDefinition {
     pub block: [String; 3],
     /// Dynamic shared memory per block, bytes.
     pub shared: String,
-    /// Blocks of a cluster in x, y, z, where the launch names them.
+    /// Blocks of a cluster in x, y, z, if the launch specifies them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<[String; 3]>,
 }

@@ -3,8 +3,8 @@
 use super::{LeaderboardRow, Measurement, TimingKind};
 
 impl LeaderboardRow {
-    /// Returns the interval of the median by its samples, µs; the median itself if there is none. A
-    /// prediction's interval covers other kernels: it does not separate two predictions.
+    /// Returns the interval of the median from its samples, µs; the median itself if there is none. A
+    /// prediction's interval covers other kernels, so it does not separate two predictions.
     #[must_use]
     pub fn sampled_interval_us(&self) -> [f64; 2] {
         let interval = self
@@ -13,7 +13,7 @@ impl LeaderboardRow {
         interval.unwrap_or([self.time_us_p50; 2])
     }
 
-    /// Returns its fastest time of the search, µs: all candidates are comparable by it.
+    /// Returns its fastest time of the search, µs, which makes all candidates comparable.
     #[must_use]
     pub fn search_time_us(&self) -> f64 {
         self.search_us.unwrap_or(self.time_us_p50)

@@ -53,7 +53,7 @@ named! {
 pub struct Hazard {
     /// The verdict that this hazard implies.
     pub kind: Verdict,
-    /// The event, in a sentence; names both sides of a conflict.
+    /// The event, as a sentence; names both sides of a conflict.
     pub detail: String,
     /// The CUDA source file, if line information names one.
     pub file: Option<String>,
@@ -74,8 +74,7 @@ named! {
         Passed,
         /// The candidate is wrong: its times on the device are withdrawn.
         Wrong,
-        /// The candidate ran, but did not end or could not be compared: possibly a limit of the
-        /// machine.
+        /// The candidate ran, but did not end or could not be compared: possibly a limit of the machine.
         Limit,
         /// The candidate did not run.
         NotRun,
@@ -111,7 +110,7 @@ named! {
 pub struct VerdictFacts {
     /// Kind of verdict.
     pub class: VerdictClass,
-    /// It says something about the configuration, also for other devices and problems.
+    /// It is evidence about the configuration that also applies to other devices and problems.
     pub knowledge: bool,
     /// Time for which it holds.
     pub validity: Validity,
@@ -129,8 +128,8 @@ const NOT_COMPILED: &str = "CompilationFailedConfig";
 const FAILED: &str = "RuntimeFailedConfig";
 
 impl Verdict {
-    /// Returns the consequences. The database has the columns that its queries need as the table
-    /// `verdict_facts`; opening it compares them with these.
+    /// Returns the consequences. The columns that database queries need are also in its table
+    /// `verdict_facts`; opening a database compares both.
     #[must_use]
     pub fn facts(self) -> VerdictFacts {
         use ProofEffect::{Decides, DecidesWithHazard, NotMade};
@@ -173,8 +172,8 @@ impl Verdict {
         !matches!(self.facts().kernel_tuner, INVALID | NOT_COMPILED)
     }
 
-    /// Returns the verdict that stands for a T4 `invalidity`. T4 has fewer terms than there are
-    /// verdicts; the verdict returned has the same term.
+    /// Returns the verdict for a T4 `invalidity`. T4 has fewer terms than there are verdicts; the returned
+    /// verdict has the same term.
     #[must_use]
     pub fn from_t4(invalidity: &str) -> Self {
         match invalidity {
@@ -187,8 +186,8 @@ impl Verdict {
         }
     }
 
-    /// Returns the verdict that stands for an error of Kernel Tuner. Its `InvalidConfig` of a
-    /// recorded row is a device limit at launch: a configuration outside the constraints has no row.
+    /// Returns the verdict for an error of Kernel Tuner. Its `InvalidConfig` of a recorded row is a device
+    /// limit at launch: a configuration outside the constraints has no row.
     #[must_use]
     pub fn from_kernel_tuner(error: &str) -> Self {
         match error {
