@@ -1,5 +1,5 @@
-//! Predictions on disk, by the content of their inputs: code, launches, arguments, the GPU's
-//! table, and the build of this program.
+//! Predictions on disk, by the content of their inputs: code, launches, arguments, the GPU's table, and the
+//! build of this program.
 
 use super::{Forecast, PROTOCOL};
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ impl PredictionCache {
     pub(super) fn new(folder: PathBuf) -> Option<Self> {
         let facts = std::fs::metadata(std::env::current_exe().ok()?).ok()?;
         let changed = facts.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-        // A rebuilt program may predict otherwise although its protocol has the same name.
+        // A rebuilt program may predict differently although its protocol has the same name.
         let build = format!("{PROTOCOL} {} {}", facts.len(), changed.as_nanos());
         let folder = Arc::new(CacheFolder::new(folder, "predictions", MAX_BYTES));
         Some(Self { folder, build })

@@ -1,4 +1,4 @@
-//! Cases in which SASS and PTX leave different memory, saved for debugging.
+//! Cases in which SASS and PTX produce different memory contents, saved for debugging.
 
 use gpu_model::Withheld;
 use std::io;

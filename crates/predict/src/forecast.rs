@@ -1,4 +1,4 @@
-//! One plan on one virtual GPU: memory, traces, the model.
+//! Prediction of one plan on one virtual GPU: memory, traces, the model.
 
 use super::cache::PredictionCache;
 use super::cases::keep;
@@ -18,13 +18,13 @@ use vgpu::{Arch, Arg, BufferId, Counters, GlobalMemory, Launch, Module};
 
 /// Seed of the inputs.
 const SEED: u64 = 0x5eed;
-/// Buffers up to this size are filled as the space specifies, bytes. Larger ones of floats stay
-/// zero and larger ones of integers repeat their beginning: their contents rarely decide a time,
-/// and filling them would cost more than the model.
+/// Buffers up to this size are filled as the space specifies, bytes. Larger floating-point buffers stay
+/// zero and larger integer buffers repeat their beginning: their contents rarely affect a time, and filling
+/// them would cost more than the model.
 const FILLED_BYTES: u64 = 1 << 20;
 /// Maximum instructions of the sampled block.
 const MAX_INSTRUCTIONS: u64 = 60_000_000;
-/// Candidates after which memory is allocated anew: modules leave their variables in it.
+/// Candidates after which memory is reallocated, because modules leave their variables in it.
 const USES_MAX: u32 = 256;
 
 /// A predicted time and its explanation.
@@ -41,7 +41,7 @@ struct ArgumentMemory {
     arguments: Vec<PlanArgument>,
     memory: GlobalMemory,
     buffers: Vec<Option<BufferId>>,
-    /// Names of the buffers that do not hold, or not entirely, the data of the space.
+    /// Names of the buffers that do not, or not entirely, contain the data of the space.
     made_up: Vec<(BufferId, String)>,
     uses: u32,
 }
@@ -119,7 +119,7 @@ impl Forecaster {
         }
     }
 
-    /// Caches predictions, and saves cases in which SASS and PTX leave different memory, in this
+    /// Caches predictions, and saves cases in which SASS and PTX produce different memory contents, in this
     /// folder, which need not exist.
     #[must_use]
     pub fn keeping(mut self, folder: Option<PathBuf>) -> Self {
@@ -131,8 +131,8 @@ impl Forecaster {
     /// Predicts the time of a plan's launches.
     ///
     /// # Errors
-    /// PTX and SASS that the virtual GPU does not support or that leave different memory, launches
-    /// that a GPU refuses, buffers that do not fit.
+    /// PTX and SASS that the virtual GPU does not support or that produce different memory contents,
+    /// launches that a GPU rejects, buffers that do not fit.
     pub fn forecast(&mut self, plan: &Plan) -> Result<Forecast, Judgement> {
         let Some(kept) = self.kept.clone() else {
             return self.replayed(plan);
@@ -142,7 +142,7 @@ impl Forecaster {
             return Ok(known);
         }
         let forecast = self.replayed(plan)?;
-        // A block that was cut short may have been so by the clock.
+        // A block may have been cut short by the clock.
         if let Some(key) = key.filter(|_| forecast.explanation.doubts.is_empty()) {
             kept.write(&key, &forecast);
         }
@@ -150,8 +150,7 @@ impl Forecaster {
     }
 
     fn replayed(&mut self, plan: &Plan) -> Result<Forecast, Judgement> {
-        // Contracted like the assembler's output: in half precision a unit in the last place is
-        // large.
+        // Contracted like the assembler's output: in half precision a unit in the last place is large.
         let module = Module::load_contracted(&plan.code.ptx)
             .map_err(|error| Judgement::new(Verdict::Unsupported, error.to_string()))?;
         let arch = self.arch;
@@ -282,8 +281,8 @@ fn repeated(memory: &mut GlobalMemory, buffer: BufferId, part: &[u8]) {
     }
 }
 
-/// Fills a buffer by a generator; of a large one only the beginning, which the rest repeats.
-/// Returns whether that is all of it.
+/// Fills a buffer by a generator; for a large one only the beginning, which is repeated. Returns whether
+/// all of it was generated.
 fn generated(
     memory: &mut GlobalMemory,
     buffer: BufferId,
@@ -344,7 +343,7 @@ fn trace(
     for (index, variable) in plan.variables.iter().enumerate() {
         let bytes = variable.bytes(SEED, index, |at| prepared.address(at));
         let bytes = bytes.map_err(refused)?;
-        // A variable of another size is refused by the gate.
+        // The gate rejects a variable of a different size.
         let set = module.set_variable(&mut prepared.memory, &variable.holds.name, &bytes);
         set.map_err(|error| refused(error.to_string()))?;
     }
@@ -362,7 +361,7 @@ fn trace(
     })
 }
 
-/// Reports that control flow depends on data other than those of the space.
+/// Reports that control flow depends on data that are not from the space.
 fn invented(prepared: &ArgumentMemory, traces: &Traces) -> Option<String> {
     let decides = |(buffer, _): &&(BufferId, String)| traces.decided_by.contains(buffer);
     let names = prepared.made_up.iter().filter(decides);
@@ -445,7 +444,7 @@ fn summary(arch: &Arch, pieces: &[LaunchForecast]) -> Result<Forecast, Judgement
     explanation.interval_us = factors.map(|factor| total * factor);
     for piece in pieces {
         for (name, value) in piece.estimate.metrics(arch) {
-            // Sums add up; all other metrics are those of the longest launch.
+            // Sums are added; all other metrics are those of the longest launch.
             let sums = name.ends_with(".sum") || name.ends_with(".max");
             if sums || std::ptr::eq(piece, longest) {
                 *explanation.metrics.entry(name.to_owned()).or_default() += value;

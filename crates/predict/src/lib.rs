@@ -1,9 +1,8 @@
 //! Model prediction of the time of a kernel on a named GPU. All results are labelled as predicted.
 //!
-//! [`Forecaster`] executes a block in the middle of the grid, as PTX and as SASS, and the
-//! beginnings of its neighbours, and lets `gpu_model` replay the block's SASS on one
-//! multiprocessor. If the SASS cannot be executed, or leaves other memory than the PTX, there is no
-//! prediction.
+//! [`Forecaster`] executes a block in the middle of the grid, as PTX and as SASS, and the beginnings of its
+//! neighbours. `gpu_model` then replays the block's SASS on one multiprocessor. If the SASS cannot be
+//! executed, or produces other memory contents than the PTX, there is no prediction.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
@@ -20,8 +19,8 @@ use vgpu::{Arch, Counters};
 /// Name of this model, stored with each time as its timing protocol.
 pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 17";
 
-/// Returns the factors on a predicted time between which nine of ten recorded times are, by the
-/// limit of the launch (`scripts/calibrate-interval`; `docs/evidence/prediction.md`, "Error").
+/// Returns the factors on a predicted time between which nine of ten recorded times are, by the limit of
+/// the launch (`scripts/calibrate-interval`; `docs/evidence/prediction.md`, "Error").
 fn interval(bound: &str) -> [f64; 2] {
     match bound {
         "shared" | "l2" | "dram" | "latency" => [0.57, 2.09],
@@ -29,11 +28,11 @@ fn interval(bound: &str) -> [f64; 2] {
     }
 }
 
-/// The same if the model has doubts.
+/// The same factors if the model has doubts.
 const DOUBTFUL: [f64; 2] = [0.25, 4.0];
 
-/// Returns a warning where the assembler serialized most products of warp-groups: it found them
-/// using registers that other code changes (messages C7510 and C7511 of ptxas).
+/// Returns a warning if the assembler serialized most warp-group products: it found that other code
+/// modifies their registers (messages C7510 and C7511 of ptxas).
 #[must_use]
 pub fn serialization(explanation: &Explanation) -> Option<String> {
     let share = explanation.metrics.get(gpu_model::SERIALIZED)?;
@@ -45,8 +44,8 @@ pub fn serialization(explanation: &Explanation) -> Option<String> {
     })
 }
 
-/// Scales the counters of the sampled blocks to whole grids: the blocks of each launch, and the
-/// counters of those that ran.
+/// Scales the counters of the sampled blocks to whole grids. `launches` has the number of blocks of each
+/// launch, and the counters of those that ran.
 fn explain_work(launches: &[(u64, Counters)]) -> Explanation {
     let sum = |count: fn(&Counters) -> u64| -> f64 {
         let scaled = launches.iter().map(|(blocks, counters)| {
