@@ -11,7 +11,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Longest wait for output after the command ended.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Limits on a command that answers.
+/// Limits on a command that answers a question.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerLimits {
     /// Time.
@@ -20,7 +20,7 @@ pub struct AnswerLimits {
     pub output_bytes: usize,
 }
 
-/// Reason why a command gave no answer.
+/// Reason why a command did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum NoAnswer {
     /// It cannot be started or watched.
@@ -50,11 +50,11 @@ fn said_text(said: &str) -> String {
     line.map_or_else(String::new, |line| format!(": {}", line.trim()))
 }
 
-/// Runs a command with `question` on its standard input, and returns its standard output. Kills the
-/// command's process group, and what it started in other sessions, before it returns.
+/// Runs a command with `question` on its standard input, and returns its standard output. Before it
+/// returns, it kills the command's process group and descendants in other sessions.
 ///
 /// # Errors
-/// The command gave no answer within the limits, or `stopped` returned true.
+/// The command did not answer within the limits, or `stopped` returned true.
 pub fn ask(
     program: &Program,
     question: Vec<u8>,
@@ -64,7 +64,7 @@ pub fn ask(
     let descendants = Descendants::new();
     let mut program = program.clone();
     program.environment.push(descendants.variable());
-    // Dropped before the descendants are looked for: its group ends with it.
+    // Dropped before the descendants are searched for, which ends its group.
     let mut pipes = Pipes::start(&program)?;
     pipes.queue(question);
     pipes.close_input();
@@ -72,7 +72,7 @@ pub fn ask(
     let mut ended_at: Option<Instant> = None;
     let mut output = Vec::new();
     loop {
-        // The state is queried before the pipes are read: what an ended command wrote is read then.
+        // The state is queried before the pipes are read, so the output of an ended command is complete.
         let state = pipes.state();
         let wait = match pipes.output_ended() {
             true => Duration::from_millis(1),
@@ -83,7 +83,7 @@ pub fn ask(
             return Err(NoAnswer::TooMuch(limits.output_bytes));
         }
         if state == State::Ended {
-            // Background processes of the command would hold the pipes open.
+            // Background processes of the command could keep the pipes open.
             let since = *ended_at.get_or_insert_with(Instant::now);
             if moved == 0 || since.elapsed() >= OUTPUT_TIMEOUT {
                 break;
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(sh(&script, 60_000, 100).unwrap(), b"1\n");
         let child = std::fs::read_to_string(&file).unwrap();
         std::fs::remove_file(&file).unwrap();
-        // A killed child loses its environment before it ends, and may wait for its collection.
+        // A killed child loses its environment before it ends, and may wait to be reaped.
         let runs = || {
             let status = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
             status.is_ok_and(|text| !text.contains(") Z ") && !text.contains(") X "))

@@ -1,7 +1,7 @@
-//! Processes that a command leaves behind in sessions of their own.
+//! Processes that a command leaves running in separate sessions.
 //!
-//! Killing a process group does not reach them. They inherit a variable of the environment, by which they
-//! are found where the system has `/proc`.
+//! Killing a process group does not reach them. They inherit an environment variable, by which they are
+//! found if the system has `/proc`.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 /// Name of the variable.
 const VARIABLE: &str = "TUNER_ANSWER_ID";
-/// Longest wait for the end of killed processes. They may start others meanwhile, and a process that is
-/// killed on a busy machine ends when it is scheduled next.
+/// Longest wait for the end of killed processes. They may start others meanwhile, and a killed process on a
+/// busy machine only ends when it is scheduled next.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause between two searches.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Commands so far, for the values of the variable.
+/// Number of commands so far, for the values of the variable.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Descendants of one command. Dropping it kills those that are left.
+/// Descendants of one command. Dropping it kills the remaining ones.
 #[derive(Debug)]
 pub(crate) struct Descendants {
     mark: String,
@@ -58,7 +58,7 @@ impl Descendants {
 
 /// Reports whether a process's environment has this entry.
 fn has_entry(process: &Path, entry: &[u8]) -> bool {
-    // Processes of other users cannot be read, and are not descendants. A zombie has no environment.
+    // Processes of other users cannot be read, but are not descendants. A zombie has no environment.
     let environment = std::fs::read(process.join("environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|one| one == entry)
 }

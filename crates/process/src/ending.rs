@@ -22,7 +22,7 @@ const FAULTS: [Signal; 7] = [
 /// The end of a child process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
-    /// Exit status; `None` where the system no longer reports it.
+    /// Exit status; `None` if the system no longer reports it.
     pub status: Option<ExitStatus>,
     /// The last bytes of standard error.
     pub said: String,
@@ -31,7 +31,7 @@ pub struct Ending {
 
 impl Ending {
     pub(crate) fn new(status: Option<ExitStatus>, said: String, before: &OomKills) -> Self {
-        // The killer sends SIGKILL, and its counters also grow for other processes.
+        // The killer sends SIGKILL, but its counters also grow for other processes.
         let killed = status.is_some_and(|status| status.signal() == Some(Signal::KILL.as_raw()));
         Self {
             status,
@@ -42,8 +42,8 @@ impl Ending {
         }
     }
 
-    /// Reports whether the cause is outside the code that the child ran: a signal of another
-    /// process, the out-of-memory killer, or a request damaged in transit.
+    /// Reports whether the cause is outside the code that the child ran: a signal of another process, the
+    /// out-of-memory killer, or a request damaged in transit.
     #[must_use]
     pub fn is_from_outside(&self) -> bool {
         let Some(status) = self.status else {
@@ -72,7 +72,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Reason for a missing answer of a child.
+/// Reason why a child did not answer.
 #[derive(Debug)]
 pub enum Failure {
     /// The deadline passed.

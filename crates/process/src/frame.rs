@@ -5,9 +5,9 @@
 //!        | bytes: a length u64 a part, then the parts
 //! ```
 //!
-//! Little endian. The number counts the frames of one direction and reveals lost and repeated
-//! frames. The head has a separate checksum: a damaged length is an error at once, not a frame that
-//! the reader waits for.
+//! Little endian. The number counts the frames of one direction and reveals lost and repeated frames. The
+//! head has a separate checksum: a damaged length is an error at once, not a frame for which the reader
+//! waits.
 
 use serde::{Serialize, de::DeserializeOwned};
 use std::io;
@@ -19,7 +19,7 @@ const MAGIC: &[u8; 4] = b"TNF1";
 const HEAD_BYTES: usize = 28;
 /// Largest frame, bytes: a corrupt length must not make the reader allocate the machine's memory.
 const MAX_FRAME_BYTES: u64 = 1 << 30;
-/// Most parts of a frame: a comparison of many candidates has two for each.
+/// Maximum number of parts of a frame: a comparison of many candidates has two for each.
 const MAX_PARTS: u32 = 4096;
 
 /// Encodes the frame with this number.

@@ -5,10 +5,9 @@
 //! worker ── Parent: requests in, replies out, dies with the tuner ───────┘ frames
 //! ```
 //!
-//! [`Process`] is a worker that answers requests; [`run()`] runs a command to its end, and
-//! [`ask()`] one that answers within limits. The waiting
-//! thread moves all pipes itself. A full pipe, a silent child or a stopped one therefore costs a
-//! deadline and never hangs, and a child needs no thread.
+//! [`Process`] is a worker that answers requests; [`run()`] runs a command to its end, and [`ask()`] one
+//! that answers within limits. The waiting thread moves all pipes itself. A full pipe and a silent or
+//! stopped child therefore only cost a deadline and never hang, and a child needs no thread.
 //!
 #![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]

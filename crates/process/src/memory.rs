@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// Returns the bytes that this machine and this process's control group have left; `None` where
-/// neither can be read.
+/// Returns the bytes that this machine and this process's control group have available; `None` if neither
+/// can be read.
 #[must_use]
 pub fn free_memory() -> Option<u64> {
     free_in(Path::new("/"))

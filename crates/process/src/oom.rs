@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Processes that the out-of-memory killer has ended, by each counter that is readable here.
+/// Number of processes that the out-of-memory killer has ended, by each readable counter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OomKills {
     /// Count for this process's control group.
@@ -25,7 +25,7 @@ impl OomKills {
         }
     }
 
-    /// Returns the likely cause of a SIGKILL since `before`; `None` where no counter grew.
+    /// Returns the likely cause of a SIGKILL since `before`; `None` if no counter grew.
     pub(crate) fn cause_since(&self, before: &Self) -> Option<&'static str> {
         let grew = |now: Option<u64>, then: Option<u64>| now > then && then.is_some();
         if grew(self.cgroup, before.cgroup) {

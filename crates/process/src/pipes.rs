@@ -13,11 +13,11 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitSta
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Most bytes of a child's standard error that are kept.
+/// Maximum bytes of a child's standard error that are kept.
 const MAX_SAID_BYTES: usize = 8 << 10;
-/// Most lines of standard error that are shown.
+/// Maximum lines of standard error that are shown.
 const MAX_SAID_LINES: usize = 20;
-/// Most bytes that are moved before deadlines are checked again.
+/// Maximum bytes that are moved before deadlines are checked again.
 const PIECE_BYTES: usize = 64 << 10;
 /// Longest wait for the end of a killed child. A child that hangs in a driver call ends later.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub struct Program {
     pub folder: Option<PathBuf>,
 }
 
-/// Formats the reason for a failed start, with a fix where one is known.
+/// Formats the reason for a failed start, with a fix if one is known.
 #[must_use]
 pub fn start_error(program: &Path, error: &io::Error) -> String {
     let fix = match Errno::from_io_error(error) {
@@ -70,8 +70,8 @@ fn command(program: &Program) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A separate group: Ctrl-C at the terminal reaches only this process, which lets work
-        // under way finish; and killing the group also ends what the child started.
+        // A separate group: Ctrl-C at the terminal only reaches this process, which finishes work in
+        // progress; and killing the group also ends processes that the child started.
         .process_group(0);
     if let Some(folder) = &program.folder {
         command.current_dir(folder);
@@ -110,10 +110,10 @@ impl Pipes {
     /// Starts the child in a separate process group, with non-blocking pipes.
     pub(crate) fn start(program: &Program) -> io::Result<Self> {
         let mut left = UNREAPED.lock().unwrap_or_else(PoisonError::into_inner);
-        // Children that ended late would stay zombies as long as this process runs.
+        // Children that ended late would remain zombies until this process ends.
         left.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         drop(left);
-        // Before the start, so that the kill of this child raises them.
+        // Before the start, so that a kill of this child increments them.
         let before = OomKills::read();
         let mut child = command(program).spawn()?;
         let pipes = Self {
@@ -250,7 +250,7 @@ impl Pipes {
     /// Kills the child's process group. The child has not been reaped, so its id is still valid.
     pub(crate) fn kill(&self) {
         if let (Some(_), Some(id)) = (&self.child, self.id) {
-            // A group that is already gone is no error.
+            // A group that has already ended is not an error.
             let _ = kill_process_group(id, Signal::KILL);
         }
     }

@@ -6,12 +6,12 @@ use crate::pipes::{Pipes, Program, State, is_transient};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Most attempts for a request, each in a fresh process, when failures are not the request's fault.
+/// Maximum attempts for a request, each in a fresh process, if failures are not the request's fault.
 pub const ATTEMPTS: u32 = 3;
 /// Polling interval of a busy worker.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const MEMORY_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Longest time that a worker may be stopped before it is given up.
+/// Longest time that a worker may be stopped before it is abandoned.
 const MAX_STOPPED: Duration = Duration::from_secs(3);
 /// Longest time that a worker may run after it closed its output.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a worker. Retries a few times where the system lacks a resource.
+    /// Starts a worker. Retries a few times if the system lacks a resource.
     ///
     /// # Errors
     /// The system error; [`crate::start_error`] adds a fix.
@@ -71,12 +71,12 @@ impl Process {
         self.pipes.id().map(|id| id.as_raw_nonzero().get())
     }
 
-    /// Returns the processor time of all its threads; `None` where the system does not report it.
+    /// Returns the processor time of all its threads; `None` if the system does not report it.
     #[must_use]
     pub fn processor_time(&self) -> Option<Duration> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id()?)).ok()?;
-        // The name, in brackets, may contain blanks. After it, fields 14 and 15 are user and system
-        // time in clock ticks (proc_pid_stat(5)).
+        // The name, in brackets, may contain blanks. After it, fields 14 and 15 are user and system time in
+        // clock ticks (proc_pid_stat(5)).
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
         let mut ticks = || fields.next()?.parse::<u64>().ok();
         let ticks = ticks()?.saturating_add(ticks()?);
@@ -97,7 +97,7 @@ impl Process {
     /// Returns the worker's next message.
     ///
     /// # Errors
-    /// The worker sent none; the caller should drop it.
+    /// The worker sent none; the caller should drop the worker.
     pub fn receive(&mut self, limits: Limits) -> Result<Parts, Failure> {
         let deadline = Instant::now() + limits.within;
         let tick = if limits.memory_bytes.is_some() {
@@ -112,8 +112,8 @@ impl Process {
                 Ok(None) => {}
                 Err(error) => return Err(Failure::Nonsense(error.to_string())),
             }
-            // The state is queried before the pipe is read: an ended worker writes nothing more, so
-            // a read after the query sees all of its output.
+            // The state is queried before the pipe is read: an ended worker does not write, so a read after
+            // the query sees all of its output.
             let state = self.pipes.state();
             let now = Instant::now();
             let wait = match state {
@@ -135,8 +135,8 @@ impl Process {
                 return Err(Failure::Stopped);
             }
             if now >= deadline && !moved {
-                // A stop is noticed later than a short deadline, and an incomplete answer was lost
-                // in transit: neither is the request's fault.
+                // A stop is noticed later than a short deadline, and an incomplete answer was lost in
+                // transit: neither is the request's fault.
                 return Err(match state {
                     State::Stopped => Failure::Stopped,
                     _ if self.decoder.is_empty() => Failure::Late,
@@ -153,7 +153,7 @@ impl Process {
             if Instant::now() >= end {
                 return Failure::Nonsense("the end of its output and is still running".to_owned());
             }
-            // Standard error is read until the end: a full pipe would keep the worker from ending.
+            // Standard error is read until the end: a full pipe would block the worker's exit.
             let wait = Duration::from_millis(5);
             let turned = self.pipes.turn(wait, &mut self.received);
             if turned.is_ok_and(|moved| moved == 0) {
@@ -186,7 +186,7 @@ impl Process {
         self.pipes.said()
     }
 
-    /// Discards standard error so far: later output belongs to the next request.
+    /// Discards standard error so far: later output is of the next request.
     pub fn forget_said(&mut self) {
         let _ = self.pipes.turn(Duration::ZERO, &mut self.received);
         self.pipes.forget_said();

@@ -13,7 +13,7 @@ const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Result of a command.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// Exit status; `None` where the command exceeded its time and was killed.
+    /// Exit status; `None` if the command exceeded its time and was killed.
     pub status: Option<ExitStatus>,
     /// The last bytes of standard output.
     pub output: Vec<u8>,
@@ -21,9 +21,10 @@ pub struct Finished {
     pub said: String,
 }
 
-/// Runs a program with `input` on standard input for at most `within`. Keeps at least the last
-/// `kept_bytes` of its output. Kills the program's process group before it returns.
+/// Runs a program with `input` on standard input for at most `within`. Keeps at least the last `kept_bytes`
+/// of its output. Kills the program's process group before it returns.
 ///
+/// # Errors
 /// The program cannot be started or watched.
 pub fn run(
     program: &Program,
@@ -58,7 +59,7 @@ pub fn run(
             });
         }
     }
-    // Background processes of the command would hold the pipes open.
+    // Background processes of the command could keep the pipes open.
     pipes.kill();
     let deadline = Instant::now() + OUTPUT_TIMEOUT;
     while !pipes.output_ended() && Instant::now() < deadline {
@@ -74,7 +75,7 @@ pub fn run(
     })
 }
 
-/// Drops the oldest bytes once the buffer has twice its size, which keeps the cost linear.
+/// Drops the oldest bytes once the buffer reaches twice its size, which keeps the cost linear.
 fn keep(output: &mut Vec<u8>, bytes: usize) {
     if output.len() > bytes.saturating_mul(2) {
         output.drain(..output.len() - bytes);

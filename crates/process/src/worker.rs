@@ -13,25 +13,23 @@ pub const EXIT_BAD_REQUEST: i32 = 76;
 
 static WATCH: OnceLock<fn(&Parts)> = OnceLock::new();
 
-/// Registers a function that sees every request before it is answered. Only the tests' program
-/// calls this; the product does not.
+/// Registers a function that receives every request before it is answered. Only the tests' program calls
+/// it.
 pub fn watch_requests(watch: fn(&Parts)) {
     let _ = WATCH.set(watch);
 }
 
 /// The parent of this worker: requests arrive on standard input; replies leave on the original
 /// standard output.
-///
-/// Standard output is redirected to standard error, so that a library's prints do not mix with
-/// replies.
+/// Standard output is redirected to standard error, so that a library's output does not mix with replies.
 pub struct Parent {
     requests: Receiver<Parts>,
     replies: Replies,
 }
 
 impl Parent {
-    /// Takes over the standard streams of this process. A thread reads the requests and sees the
-    /// pipe close when the parent dies, so that the worker ends even while it hangs in a request.
+    /// Takes over the standard streams of this process. A thread reads the requests and notices when the
+    /// parent dies and closes the pipe, so that the worker ends even if it hangs in a request.
     ///
     /// # Errors
     /// The streams cannot be redirected, or the thread cannot be started.
@@ -81,7 +79,7 @@ impl Replies {
     }
 }
 
-/// Reads requests and ends the process when the parent is gone or a request is damaged.
+/// Reads requests, and ends the process when the parent has ended or a request is damaged.
 fn read(requests: &SyncSender<Parts>) {
     let mut input = io::stdin().lock();
     let mut decoder = Decoder::default();
@@ -108,8 +106,8 @@ fn read(requests: &SyncSender<Parts>) {
     }
 }
 
-/// Ends the process without exit handlers: those of a library in the middle of work, such as the
-/// CUDA driver's, would wait for that work.
+/// Ends the process without exit handlers: those of a busy library, such as the CUDA driver, would wait for
+/// its work.
 pub fn die() -> ! {
     // A process may always signal itself.
     let _ = kill_process(getpid(), Signal::KILL);
