@@ -5,8 +5,8 @@
 //! DIR/capture.json        the launches, see docs/captures.md
 //! DIR/data/HASH.gz        contents of buffers, named by the SHA-256 of the uncompressed bytes
 //! ```
-//! Files are written to a temporary name and renamed, contents before the document that names them:
-//! whatever interrupts the writer, the launches that the document has are complete.
+//! Files are written to a temporary name and renamed, contents before the document that names them: if the
+//! writer is interrupted, all launches in the document are complete.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod read;
@@ -33,15 +33,15 @@ pub struct Document {
     pub format: u32,
     /// The program and its arguments.
     pub program: Vec<String>,
-    /// Values that the user gave names to: of macros that the program was built with, or arguments.
+    /// Named values from the user: macros with which the program was built, or arguments.
     #[serde(default)]
     pub values: BTreeMap<String, i64>,
     /// The device, such as `vgpu:a100`.
     pub device: String,
-    /// The end of the program; absent where the capture was interrupted.
+    /// The end of the program; absent if the capture was interrupted.
     #[serde(default)]
     pub ended: Option<Ended>,
-    /// Sentences about launches that were not kept.
+    /// Sentences about launches that were not captured.
     #[serde(default)]
     pub skipped: Vec<String>,
     /// The launches, in the order of the program.
@@ -51,7 +51,7 @@ pub struct Document {
 /// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// Its exit code; absent where a signal ended it.
+    /// Its exit code; absent if a signal ended it.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
@@ -62,7 +62,7 @@ pub struct Ended {
 pub struct Launch {
     /// Name of the kernel as in the source, without parameters.
     pub kernel: String,
-    /// The same with template arguments and parameters.
+    /// The name with template arguments and parameters.
     pub signature: String,
     /// Mangled name.
     pub symbol: String,
@@ -70,17 +70,17 @@ pub struct Launch {
     pub number: u64,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory of a block, bytes.
+    /// Dynamic shared memory per block, bytes.
     pub shared_bytes: u32,
     /// All blocks are resident at once.
     #[serde(default)]
     pub cooperative: bool,
-    /// Blocks of a cluster in x, y, z, where the launch names them.
+    /// Blocks of a cluster in x, y, z, if the launch specifies them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<[u32; 3]>,
-    /// Place of the kernel in the source, from the line information of its PTX.
+    /// Position of the kernel in the source, from the line information of its PTX.
     #[serde(default)]
     pub source: Option<SourcePlace>,
     /// The parameters, in order.
@@ -99,7 +99,7 @@ pub struct SourcePlace {
     pub file: String,
     /// Line, from 1.
     pub line: u32,
-    /// SHA-256 of the file at the time of the capture; absent where it could not be read.
+    /// SHA-256 of the file at the time of the capture; absent if it could not be read.
     pub sha256: Option<String>,
 }
 
@@ -118,7 +118,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// The bytes of the value; empty where the text is damaged.
+    /// Returns the bytes of the value; empty if the text is damaged.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         hex::decode(&self.value).unwrap_or_default()
@@ -128,7 +128,7 @@ impl Parameter {
 /// An address in a parameter or a module variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pointer {
-    /// Offset of the address in what holds it, bytes.
+    /// Byte offset of the address in its parameter or variable.
     pub at: u32,
     /// Index of the buffer.
     pub buffer: usize,
@@ -139,17 +139,17 @@ pub struct Pointer {
 /// Memory that a launch used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Buffer {
-    /// Name for people, such as `device memory of 4096 bytes (allocation 1)`.
+    /// Display name, such as `device memory of 4096 bytes (allocation 1)`.
     pub name: String,
-    /// The module variable that it is, as in the source; absent for allocations.
+    /// The module variable, as in the source; absent for allocations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
     /// Size, bytes.
     pub bytes: u64,
-    /// Hash of its contents before the launch; absent where the launch did not reach it by a pointer.
+    /// Hash of its contents before the launch; absent if the launch did not reach it by a pointer.
     #[serde(default)]
     pub before: Option<String>,
-    /// Hash of its contents after the launch, where that wrote to it.
+    /// Hash of its contents after the launch, if the launch wrote to it.
     #[serde(default)]
     pub after: Option<String>,
     /// Bytes that the launch read.
@@ -159,24 +159,24 @@ pub struct Buffer {
     /// Bytes that were never written before the launch.
     #[serde(default, skip_serializing_if = "Ranges::is_empty")]
     pub undefined: Ranges,
-    /// Addresses that a variable held before the launch.
+    /// Addresses that a variable contained before the launch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pointers: Vec<Pointer>,
 }
 
-/// Most ranges of a list that are kept.
+/// Maximum number of stored ranges of a list.
 pub const MAX_RANGES: usize = 1024;
 
 /// Byte ranges, ascending and disjoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranges {
-    /// Bytes in all of them.
+    /// Total bytes of all ranges.
     pub bytes: u64,
     /// First byte and end of each; the first [`MAX_RANGES`].
     pub list: Vec<[u64; 2]>,
     /// First byte of the first and end of the last.
     pub bounds: [u64; 2],
-    /// The list is not complete, or the launch had more accesses than the device keeps.
+    /// The list is incomplete, or the launch had more accesses than the device records.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
@@ -210,13 +210,13 @@ impl Ranges {
         }
     }
 
-    /// Reports whether there is none.
+    /// Reports whether there are no ranges.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes == 0 && !self.cut
     }
 
-    /// The part of the ranges inside `window`, relative to its start.
+    /// Returns the part of the ranges inside `window`, relative to its start.
     #[must_use]
     pub fn within(&self, window: &Range<u64>) -> Ranges {
         let clipped = self.list.iter().map(|[start, end]| {

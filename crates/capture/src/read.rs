@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 /// Largest document that is read, bytes.
 const MAX_DOCUMENT_BYTES: u64 = 1 << 30;
-/// Largest contents of a buffer that are read, bytes.
+/// Maximum size of a buffer's contents that are read, bytes.
 const MAX_CONTENTS_BYTES: u64 = 4 << 30;
-/// Longest name of a value, characters: it is a part of file names.
+/// Maximum length of a value's name, characters: it is part of file names.
 const MAX_NAME: usize = 64;
 
 /// A capture on disk.
@@ -23,7 +23,7 @@ pub struct Capture {
     pub document: Document,
 }
 
-/// Why a capture cannot be used. The text says what to do.
+/// Reason why a capture cannot be used. The text describes the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The folder has no capture.
@@ -86,7 +86,7 @@ impl Capture {
                 "it has format {found}, and this program reads format {FORMAT}"
             )));
         }
-        // They become names of problems, of folders and of macros.
+        // They are used as names of problems, of folders and of macros.
         if let Some(name) = document.values.keys().find(|name| !is_value_name(name)) {
             return Err(damaged(format!("{name:.80?} is not a name of a value")));
         }
@@ -96,7 +96,7 @@ impl Capture {
         })
     }
 
-    /// The launches of a kernel by its name in the source, with or without namespaces and template
+    /// Returns the launches of a kernel by its name in the source, with or without namespaces and template
     /// arguments.
     pub fn launches<'c>(&'c self, kernel: &'c str) -> impl Iterator<Item = &'c Launch> {
         let launches = self.document.launches.iter();
@@ -106,14 +106,14 @@ impl Capture {
     /// Reads the contents of a hash.
     ///
     /// # Errors
-    /// A file that is missing, damaged or not what its name says.
+    /// A file that is missing, damaged or does not match its name.
     pub fn contents(&self, hash: &str) -> Result<Vec<u8>, CaptureError> {
         let path = self.folder.join(DATA).join(format!("{hash}.gz"));
         let failed = |why: String| CaptureError::Contents {
             path: path.display().to_string(),
             why,
         };
-        // A document of others names it: `../` would lead out of the folder.
+        // The document may be untrusted: `../` would leave the folder.
         if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(failed("its name is not a SHA-256 hash".to_owned()));
         }
@@ -121,7 +121,7 @@ impl Capture {
         let file = open_regular(&path).map_err(|error| failed(error.to_string()))?;
         let mut bytes = Vec::new();
         flate2::read::GzDecoder::new(file)
-            // One byte more tells contents that are too large from those of exactly this size.
+            // One more byte distinguishes contents that are too large from contents of exactly this size.
             .take(limit + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| failed(error.to_string()))?;
@@ -146,7 +146,7 @@ impl Capture {
     }
 }
 
-/// Opens a regular file to read; a FIFO would block until somebody writes to it.
+/// Opens a regular file to read; a FIFO would block until it gets a writer.
 fn open_regular(path: &Path) -> io::Result<File> {
     let file = File::options()
         .read(true)
@@ -161,7 +161,7 @@ fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Reports whether a value of a capture may have this name: one of C, of limited length.
+/// Reports whether a value of a capture may have this name: a C identifier of limited length.
 #[must_use]
 pub fn is_value_name(name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 /// Bounds of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Launch shapes that are kept of each kernel.
+    /// Maximum launch shapes captured per kernel.
     pub launches: usize,
     /// Bytes of contents, before compression.
     pub bytes: u64,
@@ -22,9 +22,9 @@ pub struct Limits {
 pub struct Shape {
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory of a block, bytes.
+    /// Dynamic shared memory per block, bytes.
     pub shared_bytes: u32,
 }
 
@@ -50,13 +50,13 @@ pub struct Writer {
 #[derive(Debug, Default)]
 struct State {
     document: Document,
-    /// Shapes that were kept or given up, by mangled name.
+    /// Shapes that were captured or skipped, by mangled name.
     shapes: BTreeMap<String, BTreeSet<Shape>>,
     /// Contents that are on disk.
     stored: BTreeSet<String>,
     /// Their bytes before compression.
     bytes: u64,
-    /// The folder cannot be written any more.
+    /// The folder can no longer be written.
     failed: bool,
 }
 
@@ -69,10 +69,10 @@ impl State {
 }
 
 impl Writer {
-    /// Begins a capture in a folder, which is made where it is missing.
+    /// Starts a capture in a folder, which is created if missing.
     ///
     /// # Errors
-    /// A folder that has a capture already, or that cannot be written.
+    /// A folder that already contains a capture, or that cannot be written.
     pub fn create(folder: &Path, limits: Limits, document: Document) -> io::Result<Writer> {
         if folder.join(DOCUMENT).exists() {
             let text = format!(
@@ -94,17 +94,17 @@ impl Writer {
                 ..State::default()
             }),
         };
-        // At once, so that a folder that cannot be written is refused before the program runs.
+        // Immediately, so that an unwritable folder is rejected before the program runs.
         writer.save(&writer.lock().document)?;
         Ok(writer)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        // The state is consistent at every point where a panic is possible.
+        // The state is consistent at every possible panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports whether a launch of this shape is to be captured; notes a limit that is reached.
+    /// Reports whether a launch of this shape is to be captured; records that a limit is reached.
     pub fn wants(&self, symbol: &str, kernel: &str, shape: &Shape) -> bool {
         let mut state = self.lock();
         if state.failed {
@@ -126,13 +126,13 @@ impl Writer {
         false
     }
 
-    /// Bytes of contents that a capture may have.
+    /// Returns the maximum bytes of contents of a capture.
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {
         self.limits.bytes
     }
 
-    /// Reports whether contents of `bytes` may be kept; notes it where they may not.
+    /// Reports whether contents of `bytes` may be stored; records it if they may not.
     pub fn has_room(&self, kernel: &str, bytes: u64) -> bool {
         let mut state = self.lock();
         let fits = bytes <= self.limits.bytes;
@@ -147,13 +147,13 @@ impl Writer {
         fits
     }
 
-    /// Notes why a launch was not captured.
+    /// Records the reason why a launch was not captured.
     pub fn skip(&self, text: String) {
         self.lock().skip(text);
     }
 
-    /// Adds a launch with the contents of its buffers. Where that fails, the capture ends with what it
-    /// has, and the reason is noted.
+    /// Adds a launch with the contents of its buffers. If that fails, the capture ends with its present
+    /// launches, and the reason is recorded.
     pub fn add(&self, mut launch: Launch, buffers: Vec<BufferContents>) {
         let mut state = self.lock();
         if state.failed {
@@ -174,7 +174,7 @@ impl Writer {
                 ..item.buffer
             });
         }
-        // A buffer that is unchanged since an earlier launch takes nothing of the limit.
+        // A buffer that is unchanged since an earlier launch does not count towards the limit.
         contents.retain(|hash, _| !state.stored.contains(hash));
         let new: u64 = contents.values().map(|bytes| bytes.len() as u64).sum();
         let left = self.limits.bytes.saturating_sub(state.bytes);
@@ -194,7 +194,7 @@ impl Writer {
             }
             Err(error) => {
                 state.failed = true;
-                // The document on disk lacks this launch; `finish` writes the state once more.
+                // The document on disk lacks this launch; `finish` writes the state again.
                 let lost = state.document.launches.pop();
                 let kernel = lost.map(|launch| launch.kernel).unwrap_or_default();
                 let kept = state.document.launches.len();
@@ -210,10 +210,10 @@ impl Writer {
         }
     }
 
-    /// Notes the end of the program.
+    /// Records the end of the program.
     ///
     /// # Errors
-    /// A document that cannot be written; the one that is there stays.
+    /// The document cannot be written; the existing one stays.
     pub fn finish(&self, ended: Ended) -> io::Result<Document> {
         let mut state = self.lock();
         state.document.ended = Some(ended);
@@ -258,7 +258,7 @@ fn too_large(kernel: &str, wanted: u64, left: u64, all: u64) -> String {
     )
 }
 
-/// A size for people, such as `1.5 MiB`.
+/// Formats a size for display, such as `1.5 MiB`.
 #[must_use]
 pub fn shown_bytes(bytes: u64) -> String {
     let scaled = |unit: u64| {
@@ -280,7 +280,7 @@ fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
     let made = File::create(&temporary).and_then(|mut file| {
         write(&mut file)?;
-        // Otherwise the rename may be on disk before the data.
+        // Otherwise the rename may reach the disk before the data.
         file.sync_data()
     });
     let done = made.and_then(|()| std::fs::rename(&temporary, path));
