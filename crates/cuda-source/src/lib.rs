@@ -1,7 +1,7 @@
 //! CUDA C++ sources: the syntax tree, text without comments, and the names of types.
 //!
-//! The one reader of sources for all crates: `tuner adopt` reads whole files of projects with it, the scripted mutators read
-//! loops, and the checks of declarations read the types that the compiler prints.
+//! The parser of sources for all crates: `tuner adopt` parses whole project files with it, the scripted
+//! mutators parse loops, and the checks of declarations parse types printed by the compiler.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod tree;

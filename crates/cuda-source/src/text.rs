@@ -41,9 +41,9 @@ pub fn blanked(text: &str, literals: bool) -> String {
 /// Prefixes of literals that name their encoding.
 const PREFIXES: [&[u8]; 5] = [b"", b"L", b"u", b"U", b"u8"];
 
-/// Reports whether the word before a place is empty or a prefix of a literal.
+/// Reports whether the word before a position is empty or a prefix of a literal.
 fn is_prefix(bytes: &[u8], at: usize) -> bool {
-    // One byte more than the longest prefix: a longer word is none.
+    // One byte more than the longest prefix: a longer word is not a prefix.
     let before = bytes.get(at.saturating_sub(3)..at).unwrap_or_default();
     let start = before.iter().rposition(|byte| !is_word(*byte));
     let word = before.get(start.map_or(0, |last| last + 1)..);
@@ -108,7 +108,7 @@ fn raw_end(bytes: &[u8], from: usize) -> usize {
 }
 
 /// Returns the digits and the radix of a whole literal in lower case without a suffix; `None` if it is
-/// decimal or no whole number.
+/// decimal or not a whole number.
 #[must_use]
 pub fn radix_of(literal: &str) -> Option<(&str, u32)> {
     let prefixed = |prefix: &str, radix| Some((literal.strip_prefix(prefix)?, radix));

@@ -5,8 +5,8 @@ use tree_sitter::Parser;
 
 pub use tree_sitter::{Node, Tree};
 
-/// Parses a source; `without` are places that the grammar cannot read and the tree leaves out. `None` where the grammar and
-/// the parser's library have different versions.
+/// Parses a source; `without` are ranges that the grammar cannot parse and the tree omits. `None` if the
+/// grammar and the parser's library have different versions.
 #[must_use]
 pub fn parse(text: &str, without: &[Range<usize>]) -> Option<Tree> {
     let mut parser = Parser::new();
@@ -23,7 +23,7 @@ pub fn parse(text: &str, without: &[Range<usize>]) -> Option<Tree> {
 /// CUDA attributes that the grammar does not accept everywhere.
 const ATTRIBUTES: [&str; 3] = ["__cluster_dims__", "__maxnreg__", "__block_size__"];
 
-/// Spellings of keywords in GNU C++ that neither the grammar nor NVRTC knows.
+/// Spellings of keywords in GNU C++ that neither the grammar nor NVRTC supports.
 pub const GNU_KEYWORDS: [(&str, &str); 4] = [
     ("__const__", "const"),
     ("__const", "const"),
@@ -31,7 +31,7 @@ pub const GNU_KEYWORDS: [(&str, &str); 4] = [
     ("__signed", "signed"),
 ];
 
-/// Writes keywords of GNU C++ as the standard does, padded to the same length.
+/// Rewrites keywords of GNU C++ to standard ones, padded to the same length.
 fn replace_gnu_keywords(text: &str, bytes: &mut [u8]) {
     for (gnu, standard) in GNU_KEYWORDS {
         for (at, _) in text.match_indices(gnu) {
@@ -51,7 +51,8 @@ pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Writes another spelling at a place. The length stays, because positions in the tree are positions in the source.
+/// Replaces the spelling at a range. The length stays, because positions in the tree are positions in the
+/// source.
 fn respell(bytes: &mut [u8], at: Range<usize>, spelling: &str) {
     let place = bytes.get_mut(at).unwrap_or_default();
     blank(place);
@@ -63,10 +64,10 @@ fn respell(bytes: &mut [u8], at: Range<usize>, spelling: &str) {
 /// CUDA's spellings of `alignas`.
 const ALIGNMENTS: [&str; 2] = ["__align__", "__builtin_align__"];
 
-/// Words after which the grammar does not accept these.
+/// Words after which the grammar does not accept alignments.
 const ALIGNED: [&str; 5] = ["struct", "class", "union", "__device__", "__constant__"];
 
-/// Writes alignments of structures and variables as the standard does, padded to the same length.
+/// Rewrites alignments of structures and variables to the standard form, padded to the same length.
 fn replace_alignments(text: &str, bytes: &mut [u8]) {
     for alignment in ALIGNMENTS {
         for (at, _) in text.match_indices(alignment) {
@@ -83,7 +84,7 @@ fn replace_alignments(text: &str, bytes: &mut [u8]) {
     }
 }
 
-/// Writes braces around an extent of a launch as parentheses: `<<<grid, {32, 8}>>>`.
+/// Rewrites braces around an extent of a launch to parentheses: `<<<grid, {32, 8}>>>`.
 fn replace_launch_braces(text: &str, bytes: &mut [u8]) {
     for (at, opening) in text.match_indices("<<<") {
         let rest = text.get(at + opening.len()..).unwrap_or_default();

@@ -18,7 +18,7 @@ pub enum Base {
 }
 
 impl Base {
-    /// Returns the number that it is, or holds the bits of.
+    /// Returns the number type that it is, or whose bits it stores.
     #[must_use]
     pub fn element(self) -> Option<Element> {
         match self {
@@ -38,7 +38,7 @@ pub struct CppType {
     pub lanes: u32,
 }
 
-/// Types whose names follow no rule.
+/// Types with irregular names.
 const NAMED: [(&str, Base, u32); 6] = [
     ("void", Base::Void, 1),
     ("char", Base::Char, 1),
@@ -48,14 +48,14 @@ const NAMED: [(&str, Base, u32); 6] = [
     ("__nv_bfloat162_raw", Base::Bits(Element::Bf16), 2),
 ];
 
-/// Ends of the names of vectors with a stated alignment.
+/// Suffixes of the names of vectors with an explicit alignment.
 const ALIGNED: [&str; 2] = ["_16a", "_32a"];
 
-/// Begin of the names of packed 8-bit floats, before their number.
+/// Prefix of the names of packed 8-bit floats, before their number.
 const PACKED: &str = "__nv_fp8x";
 
 impl CppType {
-    /// Returns the type of a name without qualifiers, as the compiler or a source writes it.
+    /// Returns the type of a name without qualifiers, as spelled by the compiler or a source.
     #[must_use]
     pub fn by_name(name: &str) -> CppType {
         let name = name.strip_prefix("std::").unwrap_or(name);

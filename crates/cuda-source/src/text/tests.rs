@@ -29,7 +29,7 @@ fn literals_may_have_a_prefix() {
         let code = blanked(&text, true);
         assert!(!code.contains('N') && code.contains("g(1);"), "{code}");
     }
-    // The last letters of another word are no prefix.
+    // The last letters of a longer word are not a prefix.
     let code = blanked("BARR\"(\" left; VAL'x", true);
     assert!(code.contains("left; VAL'x"), "{code}");
 }
