@@ -15,7 +15,7 @@ const MIN_RESULTS: usize = 4;
 /// Log length scale per dimension, and log noise.
 #[derive(Debug, Clone)]
 pub struct Scales {
-    /// Dimension of every coordinate, rising; further coordinates of a point are ignored.
+    /// Dimension of every coordinate, ascending; further coordinates of a point are ignored.
     dimension_of: Vec<usize>,
     log_lengths: Vec<f64>,
     log_noise: f64,
@@ -26,10 +26,9 @@ pub struct Scales {
 }
 
 impl Scales {
-    /// Creates prior scales for coordinates that belong to these dimensions, numbered from 0 and
-    /// rising. Further coordinates of a point are ignored. Distances grow with the root of the
-    /// number of dimensions, and typical length scales with them (Hvarfner, Hellsten and Nardi
-    /// 2024).
+    /// Creates prior scales for coordinates of these dimensions, numbered from 0 and ascending. Further
+    /// coordinates of a point are ignored. Distances grow with the root of the number of dimensions, and
+    /// typical length scales with them (Hvarfner, Hellsten and Nardi 2024).
     #[must_use]
     pub fn prior(dimension_of: &[usize], log_length: f64) -> Self {
         let dimensions = dimension_of.last().map_or(0, |last| last + 1);
@@ -78,10 +77,9 @@ impl Scales {
         }
     }
 
-    /// Climbs towards the most likely scales by the signs of the slopes (Riedmiller and Braun
-    /// 1993). A few steps per fit are enough, as the next fit continues from the result.
-    /// `noise_variances`: known
-    /// noise of each value in addition to the fitted one, in units of the signal variance.
+    /// Climbs towards the most likely scales by the signs of the slopes (Riedmiller and Braun 1993). A few
+    /// steps per fit suffice, since the next fit continues from the result. `noise_variances`: known noise
+    /// of each value in addition to the fitted one, in units of the signal variance.
     pub fn climb(
         &mut self,
         points: &[&[f64]],
@@ -104,8 +102,8 @@ impl Scales {
                     *stride = (*stride * 1.2).min(0.8);
                 } else if *slope * *last < 0.0 {
                     *stride *= 0.5;
-                    // The last step went too far: this dimension rests now, and its stride stays
-                    // for the next step.
+                    // The last step went too far: this dimension is skipped now and keeps its stride for
+                    // the next step.
                     *slope = 0.0;
                 }
                 *last = *slope;

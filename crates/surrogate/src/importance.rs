@@ -41,7 +41,7 @@ pub fn importance(levels: &[usize], points: &[Vec<usize>], values: &[f64]) -> Op
     let mut sums = vec![0.0; levels.len()];
     let (mut together, mut trees) = (0.0, 0_u32);
     for _ in 0..TREES {
-        // A bootstrap sample, so that each tree has other points.
+        // A bootstrap sample, so that each tree has different points.
         let chosen: Vec<usize> = points.iter().map(|_| draws.below(points.len())).collect();
         let mut boxes = Vec::new();
         let whole: Vec<(usize, usize)> = levels.iter().map(|count| (0, *count)).collect();
@@ -152,8 +152,8 @@ impl Grower<'_> {
                 if low.0 < 1.0 || high.0 < 1.0 {
                     continue;
                 }
-                // The total sum of squares is constant, so the sum within both parts is least at
-                // the maximum.
+                // The total sum of squares is constant, so the sum within both parts is smallest at the
+                // maximum.
                 let gain = low.1 * low.1 / low.0 + high.1 * high.1 / high.0 - all.1 * all.1 / all.0;
                 // Rounding may leave a tiny gain between equal values.
                 if gain > best.map_or(1e-12, |(most, ..)| most) {
@@ -186,8 +186,7 @@ fn shares(levels: &[usize], boxes: &[Leaf]) -> Option<Vec<f64>> {
         let mut means = vec![0.0; *count];
         for (leaf, volume) in parts() {
             let range = leaf.ranges[parameter];
-            // A part of the mean over the other parameters: their part of the box's volume is its
-            // weight.
+            // A box's share of the mean over the other parameters is weighted by its share of their volume.
             let share = leaf.value * volume / width(range, *count);
             for mean in &mut means[range.0..range.1] {
                 *mean += share;

@@ -7,8 +7,8 @@
 //!
 //! [`importance()`] computes the importance of each parameter.
 //!
-//! A separate crate, so that every build profile optimises it. It does not depend on kernels, and
-//! draws no random numbers: the results depend on the input alone.
+//! A separate crate, so that every build profile optimises it. It does not depend on kernels and draws no
+//! random numbers: the results depend only on the input.
 #![expect(
     clippy::indexing_slicing,
     reason = "linear algebra over lists whose lengths the callers in this crate set; the dimensions of points are checked where they enter"

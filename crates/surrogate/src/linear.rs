@@ -1,10 +1,10 @@
-//! Linear algebra of the model: dense, double precision, in a fixed order of operations, so that
-//! results are the same on every machine.
+//! Linear algebra of the model: dense, double precision, in a fixed order of operations, so that results
+//! are equal on every machine.
 
 /// Computes the sum of products in eight partial sums.
 #[must_use]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    // Independent sums let the compiler use vector instructions without a change of the order.
+    // Independent sums allow vector instructions without a change of the order.
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
     let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));

@@ -97,7 +97,7 @@ impl Process {
         let prior = input.features.iter().copied().chain([input.mean]);
         let mut point = Point {
             at: coordinates.chain(prior).collect(),
-            // Room for the training points to come.
+            // Capacity for later training points.
             whitened: Vec::with_capacity(self.rows.len() + 64),
             variance: 1.0 + dot(&input.features, &input.features),
         };
@@ -120,7 +120,7 @@ impl Process {
     pub fn push(&mut self, mut point: Point) {
         self.catch_up(&mut point);
         let mut row = point.whitened;
-        // Rounding may leave a negative variance at a point that is known already.
+        // Rounding may produce a negative variance at a known point.
         row.push((point.variance.max(0.0) + self.shape.noise).sqrt());
         self.rows.push(row);
         self.at.push(point.at);
@@ -170,8 +170,8 @@ impl Process {
         &at[self.shape.inverse.len()..at.len() - 1]
     }
 
-    /// Solves `L z = y`. An unknown value is set to the prediction from those before it, so it
-    /// affects the variance and no mean.
+    /// Solves `L z = y`. An unknown value is set to the prediction from those before it, so that it affects
+    /// the variance but not the mean.
     #[must_use]
     pub fn whiten(&self, values: &[Option<f64>]) -> Vec<f64> {
         let mut whitened: Vec<f64> = Vec::with_capacity(values.len());
@@ -184,9 +184,8 @@ impl Process {
         whitened
     }
 
-    /// Returns the targets with the noise removed, given the result of [`Process::whiten`] for
-    /// them.
-    /// `None` for unknown targets.
+    /// Returns the targets with the noise removed, given the result of [`Process::whiten`] for them. `None`
+    /// for unknown targets.
     #[must_use]
     pub fn smooth(&self, values: &[Option<f64>], whitened: &[f64]) -> Vec<Option<f64>> {
         values
