@@ -1,9 +1,9 @@
-//! Faults that tests plant in workers, to check that the tuner survives them.
+//! Faults that tests inject into workers, to check that the tuner survives them.
 //!
-//! `TUNER_FAULT=WHAT@N` strikes a device worker at its candidate N (from 0; `every` for each);
-//! `TUNER_COMPILE_FAULT=WHAT` a compile worker at a source that contains the word `tuner_fault`.
-//! `TUNER_FAKE_FINAL_SLOWER=N` makes the stand-in for a GPU slower by N thousandths from a final
-//! comparison on, as a power limit does to a real one.
+//! `TUNER_FAULT=WHAT@N` triggers in a device worker at its candidate N (from 0; `every` for each);
+//! `TUNER_COMPILE_FAULT=WHAT` in a compile worker at a source that contains the word `tuner_fault`.
+//! `TUNER_FAKE_FINAL_SLOWER=N` makes the stand-in for a GPU slower by N thousandths from a final comparison
+//! on, like a power limit of a real GPU.
 
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use tuner_process::{Parts, die, watch_requests};
 /// Requests of a candidate; opening the device is not counted.
 const CANDIDATES: [&str; 5] = ["judge", "measure", "calibrate", "duel", "finale"];
 
-/// Lets the environment of this process plant faults in its workers.
+/// Allows the environment of this process to inject faults into its workers.
 pub fn plant() {
     watch_requests(strike);
 }

@@ -1,7 +1,7 @@
 //! A process between the tuner and a worker that forwards their messages, and corrupts one of them.
 //!
-//! A test starts itself as the proxy (`PROGRAM proxy POINT ARGUMENTS…`), and the proxy starts the
-//! same program as the worker (`PROGRAM ARGUMENTS…`). So both ends are the product's own code.
+//! A test starts itself as the proxy (`PROGRAM proxy POINT ARGUMENTS…`), and the proxy starts the same
+//! program as the worker (`PROGRAM ARGUMENTS…`). So both ends run the product's own code.
 #![expect(
     clippy::indexing_slicing,
     reason = "a place in a frame is taken modulo its length"
@@ -50,7 +50,7 @@ pub enum Fault {
     Orphan,
     /// The worker closes its output before it and continues to run.
     Mute,
-    /// From then on nothing is read.
+    /// Reads nothing from then on.
     Deaf,
 }
 

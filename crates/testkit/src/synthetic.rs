@@ -28,7 +28,7 @@ pub struct Noise {
     pub spikes: f64,
     /// Share by which such a sample is longer.
     pub spike: f64,
-    /// Share of samples in the slow one of two modes.
+    /// Share of samples in the slower of two modes.
     pub modes: f64,
     /// Share by which the slow mode is longer.
     pub mode: f64,

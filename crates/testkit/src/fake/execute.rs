@@ -1,4 +1,4 @@
-//! Launches of the stand-in: helper kernels by name, the others on the virtual GPU.
+//! Launches of the stand-in: helper kernels by name, others on the virtual GPU.
 
 use super::virtual_driver::{Kernel, VirtualDriver};
 use std::time::Duration;

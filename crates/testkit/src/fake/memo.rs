@@ -1,9 +1,9 @@
 //! Cached outcomes of launches.
 //!
-//! Timing launches one kernel thousands of times on the same data, which the virtual GPU would
-//! execute again each time. The same launch on the same memory has the same result, unless the
-//! kernel reads a clock. There are two caches. Within a graph, until the host writes, a launch is
-//! identified by itself, at no cost; across graphs and writes, by the contents of memory.
+//! Timing launches one kernel thousands of times on the same data, which the virtual GPU would execute each
+//! time. The same launch on the same memory has the same result, unless the kernel reads a clock. There are
+//! two caches. Within a graph, until the host writes, a launch is identified by itself, at no cost; across
+//! graphs and writes, by the contents of memory.
 
 use super::execute::Queued;
 use super::virtual_driver::VirtualDriver;

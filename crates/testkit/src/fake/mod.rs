@@ -1,10 +1,10 @@
 //! A stand-in for the driver, for tests of the whole CUDA path on machines without a GPU.
 //!
-//! [`VirtualDriver`] behaves like a driver. Modules are PTX; launches run on the virtual GPU, with
-//! its hazards reduced to those that hardware detects (an illegal address poisons the context, a
-//! deadlock hangs); time is synthetic. Users cannot select it: the test program installs it
-//! ([`install`]) with the only database for its results. Its device is called [`NAME`], so that its
-//! results cannot pass for measurements.
+//! [`VirtualDriver`] behaves like a driver. Modules are PTX; launches run on the virtual GPU, with its
+//! hazards reduced to those that hardware detects (an illegal address poisons the context, a deadlock
+//! hangs); time is synthetic. Users cannot select it: the test program installs it ([`install`]) with the
+//! only database for its results. Its device is named [`NAME`], so that its results cannot be mistaken for
+//! measurements.
 #![expect(
     clippy::indexing_slicing,
     reason = "buffers and launches are numbered by the stand-in itself"
