@@ -1,4 +1,4 @@
-//! Reachability: the items of a unit that a kernel needs, and the template made of them.
+//! Reachability: the items of a unit that a kernel needs, and the template made from them.
 
 mod headers;
 
@@ -26,7 +26,8 @@ const GROUPS: [&str; 9] = [
     "coalesced_threads",
 ];
 
-/// Headers that others include (cuBLAS includes the half types), with the names that require them, in words.
+/// Headers that others include (cuBLAS includes the half types), with the names that require them, as
+/// words.
 const IMPLIED: [(&str, &str); 5] = [
     (
         "type_traits",
@@ -66,7 +67,7 @@ pub(crate) enum Definition {
 /// A constant of the source that a search space may vary.
 #[derive(Debug, Clone)]
 pub(crate) struct Tunable {
-    /// Its name, which becomes a macro's.
+    /// Its name, which is also the macro's.
     pub(crate) name: String,
     /// Its value.
     pub(crate) value: i64,
@@ -124,8 +125,8 @@ pub(crate) struct Template {
     pub(crate) missing: Vec<String>,
 }
 
-/// Writes the kept items as a template, each piece with its position in the original. Headers that have names which are
-/// demanded stay too, as template arguments are outside of the text.
+/// Writes the kept items as a template, each piece with its position in the original. Headers with
+/// `demanded` names are kept too, since template arguments are not in the text.
 pub(crate) fn write(
     unit: &Unit,
     kept: &BTreeSet<usize>,
@@ -138,7 +139,7 @@ pub(crate) fn write(
     template
         .words
         .extend(words_of_kept.chain(demanded).cloned());
-    // Headers that are kept as they are have all of their items.
+    // Unchanged headers keep all of their items.
     let whole = kept.iter().any(|at| unit.item(*at).kind == Kind::Header);
     let mut pieces: Vec<(&Item, Vec<&Around>, String)> = Vec::new();
     let own = |item: &Item| !whole || item.file == 0;
@@ -197,7 +198,7 @@ pub(crate) fn write(
     template
 }
 
-/// Reports whether a `using namespace` names a namespace that the template has.
+/// Reports whether a `using namespace` names a namespace of the template.
 fn uses(unit: &Unit, item: &Item, kept: &BTreeSet<usize>, words: &BTreeSet<String>) -> bool {
     let Some(path) = item.names.first() else {
         return false;
@@ -224,11 +225,11 @@ fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
     let item = unit.item(at);
     let text = match item.kind {
         Kind::Expansion => unit.text(item).to_owned(),
-        // What the grammar cannot read may reach over uses of macros, which are items of their own.
+        // Text that the grammar cannot parse may span uses of macros, which are separate items.
         _ => unit.file(item.file).own_text(&item.at),
     };
     let mut text = text.trim_end().to_owned();
-    // The blank line that a last backslash continues a macro with is gone.
+    // The blank line after the last backslash of a macro has been removed.
     while item.kind == Kind::Macro && text.ends_with('\\') {
         text.pop();
         text.truncate(text.trim_end().len());
@@ -246,7 +247,7 @@ fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
                 let start = range.start.checked_sub(item.at.start)?;
                 let end = range.end.checked_sub(item.at.start)?;
                 let old = text.get(start..end)?;
-                // Line breaks stay, so that the compiler's messages after it name the right lines.
+                // Line breaks stay, so that the compiler's later messages have the right lines.
                 let blank: String = old
                     .chars()
                     .map(|c| if c == '\n' { '\n' } else { ' ' })
@@ -271,8 +272,8 @@ fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
 }
 
 /// Returns the scopes that enclose an item in the template. `#ifndef NAME` of a name that became a
-/// parameter is left out: the search space defines the name, and the other definitions of the group
-/// must stay.
+/// parameter is omitted: the search space defines the name, and the other definitions of the group must
+/// stay.
 fn around<'u>(item: &'u Item, tunables: &[Tunable]) -> Vec<&'u Around> {
     let kept = |around: &&Around| match around {
         Around::Condition(branch) => !is_default_of(branch, tunables),
@@ -286,7 +287,7 @@ fn is_default_of(branch: &Branch, tunables: &[Tunable]) -> bool {
     name.is_some_and(|name| tunables.iter().any(|tunable| tunable.name == name))
 }
 
-/// Wraps a macro in `#ifndef` where its group belongs to a parameter.
+/// Wraps a macro in `#ifndef` if its group is of a parameter.
 fn own_default(item: &Item, tunables: &[Tunable], text: String) -> String {
     let name = item.names.first().filter(|_| item.kind == Kind::Macro);
     let grouped = item.around.iter().any(
@@ -344,8 +345,8 @@ fn wrapped(unit: &Unit, pieces: &[(&Item, Vec<&Around>, String)]) -> String {
     body
 }
 
-/// Returns the directives from a branch to a later one of the same group. As a group of its own the later one would test
-/// what the first has changed: `#ifndef A`, `#define A`, `#else`.
+/// Returns the directives from a branch to a later one of the same group. As a separate group the later
+/// branch would test a state that the first one has changed: `#ifndef A`, `#define A`, `#else`.
 fn continued<'u>(unit: &Unit, first: &Around, later: &'u Around) -> Option<&'u str> {
     let (Around::Condition(first), Around::Condition(later)) = (first, later) else {
         return None;
@@ -383,7 +384,7 @@ const TILE_VALUES: Range<i64> = 1..1025;
 /// Reports whether a constant of this name and value looks like a tile size.
 pub(crate) fn looks_like_tiling(name: &str, value: i64) -> bool {
     let upper = name.to_uppercase();
-    // Two letters occur inside other words, so they must be a whole part of the name.
+    // Two letters occur inside other words, so they must be a complete part of the name.
     let short = |word: &str| word.len() == 2;
     let named = TILING.iter().any(|word| {
         if short(word) {
@@ -394,7 +395,7 @@ pub(crate) fn looks_like_tiling(name: &str, value: i64) -> bool {
             upper.contains(word)
         }
     });
-    // A warp has 32 lanes on every device, and a number of blocks is no extent of one.
+    // A warp has 32 lanes on every device, and a number of blocks is not an extent of a block.
     let fixed =
         upper.contains("WARP_SIZE") || upper.contains("WARPSIZE") || upper.contains("NUM_BLOCKS");
     named && !fixed && TILE_VALUES.contains(&value) && value & (value - 1) == 0

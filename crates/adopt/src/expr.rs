@@ -1,4 +1,4 @@
-//! Expressions of host code from which extents of launches and buffers are computed.
+//! Expressions of host code that determine extents of launches and buffers.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ impl Expr {
         }
     }
 
-    /// Evaluates it where all names have a value.
+    /// Evaluates it; `None` unless all names have a value.
     pub(crate) fn value(&self, of: &BTreeMap<String, i64>) -> Option<i64> {
         match self {
             Self::Number(value) => Some(*value),
@@ -132,7 +132,7 @@ impl std::fmt::Display for Expr {
             Self::Real(value) => write!(f, "{value:?}"),
             Self::Name(name) => f.write_str(name),
             Self::Binary(operator, left, right) => {
-                // One level of precedence is enough for a reader.
+                // One level of precedence is sufficient for readers.
                 let side = |side: &Self| match side {
                     Self::Binary(inner, ..)
                         if *inner == *operator && matches!(*operator, "+" | "*") =>
@@ -153,7 +153,7 @@ impl std::fmt::Display for Expr {
     }
 }
 
-/// Returns the name, changed where a search space reserves it.
+/// Returns the name, changed if a search space reserves it.
 pub(crate) fn not_reserved(name: &str) -> String {
     let reserved = [
         "min", "max", "abs", "int", "in", "is", "and", "or", "not", "if", "else", "len", "lambda",
@@ -188,7 +188,7 @@ fn divided(left: Expr, right: Expr) -> Expr {
             let at = rest
                 .iter()
                 .position(|(sign, term)| *sign == 1 && *term == right);
-            // Without another term it is `(b - 1) // b`, which is 0 and rounds nothing up.
+            // Without another term it is `(b - 1) // b`, which is 0 and not a rounding.
             match at.filter(|_| constant == -1 && rest.len() > 1) {
                 Some(at) => {
                     rest.remove(at);
@@ -202,7 +202,7 @@ fn divided(left: Expr, right: Expr) -> Expr {
         return plain(left, right);
     }
     let mut terms = rest.into_iter();
-    // An expression has no unary minus for a first term that is subtracted.
+    // Expressions have no unary minus for a leading subtracted term.
     let Some((1, first)) = terms.next() else {
         return plain(left, right);
     };

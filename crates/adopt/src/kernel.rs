@@ -8,17 +8,17 @@ use listed::{Listed, single};
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
-/// Most elements assigned to one index; a larger factor is an offset.
+/// Maximum number of elements per index; a larger factor is an offset.
 const MAX_MULTIPLIER: i64 = 16;
 
 /// A parameter in the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parameter {
-    /// Name; empty where it has none.
+    /// Name; empty if it has none.
     pub(crate) name: String,
     /// Text of the type without the name.
     pub(crate) ty: String,
-    /// Text of the value where a call leaves it out.
+    /// Text of the default value, if any.
     pub(crate) default: Option<String>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn parameters(source: &Source, node: Node<'_>) -> Vec<Parameter> {
             .unwrap_or_default();
         let ty = match (name, declarator) {
             ("", _) | (_, None) => whole.to_owned(),
-            // The last occurrence: the type may contain the name too, as in `data_t *data`.
+            // The last occurrence: the type may also contain the name, as in `data_t *data`.
             (name, Some(_)) => match whole.rfind(name) {
                 Some(at) => format!("{}{}", &whole[..at], &whole[at + name.len()..]),
                 None => whole.to_owned(),
@@ -147,8 +147,8 @@ pub(crate) fn roles(unit: &Unit, item: &Item) -> BTreeMap<String, Role> {
     roles
 }
 
-/// Returns the constant factors of indices into each pointer, as in `boxes[4 * i + 3]`: that number
-/// of elements belongs to one index. Pointers without a factor are left out.
+/// Returns the constant factors of indices into each pointer, as in `boxes[4 * i + 3]`: the number of
+/// elements per index. Pointers without a factor are omitted.
 pub(crate) fn multipliers(unit: &Unit, item: &Item) -> BTreeMap<String, i64> {
     let mut found: BTreeMap<String, i64> = BTreeMap::new();
     let Some((source, node)) = node_of(unit, item) else {
@@ -215,7 +215,7 @@ impl<'u> Access<'u> {
                     && let Some(declarator) = node.child_by_field_name("declarator")
                     && let Some(value) = node.child_by_field_name("value")
                     && let value = single(value).unwrap_or(value)
-                    // `T x = p[i]` copies an element; `x` is no pointer to the buffer.
+                    // `T x = p[i]` copies an element, so `x` is not a pointer to the buffer.
                     && !matches!(value.kind(), "subscript_expression")
                     && let Some(base) = self.base(value)
                     && (declarator.kind().contains("pointer")
@@ -353,8 +353,7 @@ impl<'u> Access<'u> {
         }
     }
 
-    /// Returns the parameter behind a macro on the left of an assignment, as in `FLOAT4(y[i]) =
-    /// v;`.
+    /// Returns the parameter of a macro on the left of an assignment, as in `FLOAT4(y[i]) = v;`.
     fn through_macro(&self, target: Node<'u>) -> Option<String> {
         let call = tree::bare(target)?;
         let arguments = call.child_by_field_name("arguments")?;
@@ -403,14 +402,14 @@ impl<'u> Access<'u> {
         }
     }
 
-    /// Returns the parameter of which an expression is an address.
+    /// Returns the parameter whose address an expression is.
     fn address(&self, node: Node<'u>) -> Option<String> {
         let is_element = node.kind() == "subscript_expression"
             || node.kind() == "pointer_expression" && self.source.node_text(node).starts_with('*');
         self.base(node).filter(|_| !is_element)
     }
 
-    /// Records pointers that an object is made of, `view y{p, n}`: its functions may read and write there.
+    /// Records pointers passed to an object, `view y{p, n}`: its functions may read and write there.
     fn kept(&mut self, list: Node<'u>) {
         let made = Listed::initialised_by(self.unit, self.source, list);
         if made == Listed::Alias {
@@ -463,7 +462,7 @@ impl<'u> Access<'u> {
                 found.1 |= (is_pointer || reference) && !constant;
             }
         }
-        // An `inout` too many costs a comparison; a missed write would leave a result unchecked.
+        // An unnecessary `inout` costs a comparison; a missed write would leave a result unchecked.
         if known { found } else { (true, true) }
     }
 }

@@ -99,9 +99,9 @@ pub enum AdoptError {
     Compile(#[from] CompileError),
 }
 
-/// Most files of a folder that are searched for launches.
+/// Maximum number of files of a folder that are searched for launches.
 const MAX_NEARBY: usize = 200;
-/// Most files listed where the given one has no kernel.
+/// Maximum number of files listed if the given one has no kernel.
 const FILES_SHOWN: usize = 6;
 
 /// Options of an adoption.
@@ -115,13 +115,13 @@ pub struct Settings<'s> {
     pub folder: &'s Path,
     /// Target architecture of trial compiles, such as `sm_90`.
     pub arch: &'s str,
-    /// Instance of a template in C++ syntax, where the file has no launch of it.
+    /// Instance of a template in C++ syntax, if the file has no launch of it.
     pub entry: Option<&'s str>,
     /// Macros of the project's build with their candidate values, the default first.
     pub define: &'s [(String, Vec<i64>)],
-    /// Captured launches of the program; without any, the source alone is read.
+    /// Captured launches of the program; without any, only the source is read.
     pub captured: &'s [capture::Capture],
-    /// The launch, in place of that of the file or of a guess.
+    /// The launch that replaces that of the file or a guess.
     pub launch: Option<&'s StatedLaunch>,
     /// Values of sizes.
     pub sizes: &'s [(String, i64)],
@@ -146,7 +146,7 @@ pub struct Adopted {
     pub template: String,
     /// The search space's text.
     pub space: String,
-    /// Guesses, each with the line to write if it is wrong.
+    /// Guesses, each with the line that corrects it.
     pub notes: Vec<String>,
     /// Captured data that the search space names.
     pub files: Vec<DataFile>,
@@ -159,18 +159,18 @@ impl Adopted {
         self.space.contains(sizes::GUESSED_EXTENT)
     }
 
-    /// Scales guessed extents in the search space by a factor for each argument; `None` where one
-    /// of these extents is not a guess.
+    /// Scales guessed extents in the search space by a factor for each argument; `None` if one of these
+    /// extents is not a guess.
     #[must_use]
     pub fn enlarged(&self, times: &BTreeMap<String, i64>) -> Option<String> {
         yaml::enlarged(&self.space, times)
     }
 }
 
-/// Lists the kernels of a file in its order; of its project's headers where it has none.
+/// Lists the kernels of a file in its order; those of its project's headers if it has none.
 ///
 /// # Errors
-/// The file cannot be read, or has none.
+/// The file cannot be read, or there are no kernels.
 pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
     if settings.file.is_dir() {
         let files = beside(settings.file, |text| text.contains("__global__"));
@@ -247,7 +247,7 @@ pub fn adopt(
             Err(failed @ AdoptError::NotCompiled { .. }) => {
                 skipped.get_or_insert(failed);
             }
-            // No further kernel has this name.
+            // There is no further kernel of this name.
             Err(AdoptError::NoKernel { .. }) if number > 0 => break,
             other => return other,
         }
@@ -317,8 +317,7 @@ fn adopt_one(
     })
 }
 
-/// Decides the launch of a kernel by its captured launches and by the launch of the source that agrees
-/// best with them.
+/// Decides the launch of a kernel from its captured launches and the best matching launch of the source.
 fn decide<'c>(
     settings: &Settings<'_>,
     unit: &Unit,
@@ -338,7 +337,7 @@ fn decide<'c>(
             number: Some(number),
             used: observed.variables(),
         };
-        // The source's arguments come first: as parameters they can vary, the instance's are
+        // The source's arguments are tried first: as parameters they can vary, while the instance's are
         // numbers.
         for by_instance in [false, true] {
             let settings = &Settings {
@@ -368,7 +367,7 @@ fn decide<'c>(
     best.ok_or_else(|| failed.unwrap_or_else(unreadable))
 }
 
-/// Adopts a kernel by its captured launches.
+/// Adopts a kernel with its captured launches.
 fn adopt_captured(
     settings: &Settings<'_>,
     unit: &Unit,
@@ -378,7 +377,8 @@ fn adopt_captured(
 ) -> Result<Adopted, AdoptError> {
     let (mut plan, facts) = decide(settings, unit, item, observed)?;
     let made = template::make(settings, unit, item, &plan, compiler)?;
-    // `finish` replaces extents by guesses where the source's sizes give none; the captures did.
+    // `finish` replaces extents by guesses if the source's sizes do not determine them, but the captures
+    // did.
     let launch = (plan.grid.clone(), plan.block.clone(), plan.shared.clone());
     plan.finish(unit, item, &made)?;
     (plan.grid, plan.block, plan.shared) = launch;
@@ -405,7 +405,7 @@ fn adopt_captured(
     })
 }
 
-/// Finds the definition of a kernel by its number among those of the name.
+/// Finds the definition of a kernel by its index among those with the name.
 fn position(unit: &Unit, name: &str, number: usize) -> Option<usize> {
     let of_name = |item: &unit::Item| {
         item.kind == Kind::Kernel && item.names.last().is_some_and(|known| known == name)
@@ -415,8 +415,7 @@ fn position(unit: &Unit, name: &str, number: usize) -> Option<usize> {
     Some(all.nth(number)?.0)
 }
 
-/// Reads a nearby file that launches the kernel and includes its file, where the file itself has no
-/// launch.
+/// Reads a nearby file that launches the kernel and includes its file, if the file itself has no launch.
 fn launching(
     settings: &Settings<'_>,
     unit: Unit,
@@ -433,7 +432,7 @@ fn launching(
     };
     let own = source(&unit, item);
     for file in nearby(settings.file, name) {
-        // A kernel of that name which the other file defines itself is another one.
+        // A kernel of that name that the other file defines itself is a different one.
         if let Ok(other) = Unit::read(&file, settings.include)
             && let Some(at) = position(&other, name, number)
             && source(&other, at) == own
@@ -452,8 +451,7 @@ fn nearby(file: &Path, name: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Finds CUDA files and headers by content, in a file's folder (or the folder itself) and the one
-/// above.
+/// Finds CUDA files and headers by content, in a file's folder (or the folder itself) and its parent.
 fn beside(file: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let folders = real.ancestors().skip(usize::from(!real.is_dir())).take(2);

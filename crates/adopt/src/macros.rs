@@ -1,8 +1,8 @@
 //! Expansion of macros that contain launches.
 //!
-//! Bindings for PyTorch and dispatch over template arguments launch kernels inside `#define`, where
-//! a syntax tree has no call. The expansion, with the enclosing functions, becomes a separate text
-//! that is only searched for launches. None of it enters a template.
+//! Bindings for PyTorch and dispatch over template arguments launch kernels inside `#define`, where a
+//! syntax tree has no call. The expansion, with the enclosing functions, is a separate text that is only
+//! searched for launches and never enters a template.
 
 use super::tree::{Node, Source, is_word, visit};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// Most nested macro expansions.
 const MAX_DEPTH: usize = 6;
-/// Most bytes of expansions of one file.
+/// Maximum bytes of expansions of one file.
 const MAX_TEXT: usize = 1 << 20;
 
 /// A function-like macro.
@@ -46,8 +46,8 @@ impl Launching {
         uses
     }
 
-    /// Expands the functions of a file that use such macros, and those that such macros define;
-    /// empty where there are none.
+    /// Expands the functions of a file that use such macros, and those that such macros define; empty if
+    /// there are none.
     pub(crate) fn written_out(&self, source: &Source) -> String {
         let root = source.tree().root_node();
         let mut found = String::new();
@@ -69,14 +69,14 @@ impl Launching {
     }
 }
 
-/// Expands these macros in a text, also where one leads to another.
+/// Expands these macros in a text, including nested ones.
 pub(crate) fn expanded(macros: &BTreeMap<String, Macro>, text: &str) -> String {
     let mut text = text.to_owned();
     for _ in 0..MAX_DEPTH {
         let before = text.len();
         let mut changed = false;
         for (name, each) in macros {
-            // From the last one: a replacement moves everything behind it.
+            // Starts at the last one: a replacement moves everything after it.
             for call in outermost_calls(calls(&text, name)).into_iter().rev() {
                 if text.len() > MAX_TEXT {
                     return text;
@@ -92,8 +92,8 @@ pub(crate) fn expanded(macros: &BTreeMap<String, Macro>, text: &str) -> String {
     text
 }
 
-/// Returns the function-like macros of files that a test chooses: by their body, and by whether it uses a macro that
-/// was chosen before.
+/// Returns the function-like macros of files that a test selects: by their body, and by whether it uses a
+/// macro that was selected before.
 pub(crate) fn leading_to(
     files: &[Source],
     chosen: impl Fn(&str, bool) -> bool,
@@ -208,8 +208,8 @@ pub(crate) fn calls(text: &str, name: &str) -> Vec<Call> {
     found
 }
 
-/// Keeps the calls that are not among the arguments of another one, whose end an expansion would
-/// move. The others are found again in the expanded text.
+/// Keeps the calls that are not nested in the arguments of another one, whose end an expansion would move.
+/// The others are found again in the expanded text.
 fn outermost_calls(mut calls: Vec<Call>) -> Vec<Call> {
     let mut end = 0;
     calls.retain(|call| {

@@ -14,9 +14,9 @@ const MAX_THREADS: i64 = 1 << 13;
 const MAX_ELEMENTS: i64 = 1 << 16;
 /// Smallest reduced size: warps stay whole.
 const LEAST: i64 = 32;
-/// Smallest reduced size that only counts blocks.
+/// Smallest reduced value of a size that only counts blocks.
 const LEAST_BLOCKS: i64 = 4;
-/// Most elements of a buffer with a guessed extent.
+/// Maximum elements of a buffer with a guessed extent.
 const MAX_GUESSED: i64 = 1 << 18;
 /// Note for a buffer of unknown extent.
 pub(crate) const GUESSED_EXTENT: &str = "the extent: more than enough";
@@ -58,7 +58,7 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
         .into_iter()
         .map(plain)
         .collect();
-    // The file's grid has no value with these sizes.
+    // The file's grid cannot be evaluated with these sizes.
     let names = all_names(plan, &of_file(plan));
     let fails = |extent: &Expr| {
         let value = extent.value(&names);
@@ -72,7 +72,7 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
         let extents = plan.grid.iter().chain(&plan.block).cloned();
         extents.reduce(|whole, extent| Expr::binary("*", whole, extent))
     };
-    // Data do not shrink where fewer threads do more work each.
+    // Data do not shrink if fewer threads do more work each.
     let threads = threads.map(|threads| match (threads.number(), threads.value(&names)) {
         (None, Some(value)) => Expr::call("max", vec![threads, Expr::Number(value)]),
         _ => threads,
@@ -100,14 +100,14 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
                 })
             }
         };
-        // A guessed output need not be written whole, but an output must be.
+        // A guessed output need not be written completely, but an output must be.
         if argument.guessed.is_some() && argument.role == Role::Output {
             argument.role = Role::Inout;
         }
     }
 }
 
-/// Replaces a remaining `sizeof`, which has another type than the buffer's, by its number.
+/// Replaces a remaining `sizeof` of a type other than the buffer's by its number.
 pub(crate) fn without_sizeof(unit: &Unit, expr: Expr) -> Expr {
     expr.with(&|name| {
         let ty = sizeof(name)?;
@@ -118,7 +118,7 @@ pub(crate) fn without_sizeof(unit: &Unit, expr: Expr) -> Expr {
     })
 }
 
-/// Guesses a grid: one block for a fixed number of elements, with the block's dimensions.
+/// Guesses a grid: one block per fixed number of elements, with the block's dimensions.
 fn guessed_grid(plan: &Plan, all: Option<&Expr>) -> Vec<Expr> {
     let Some(all) = all else {
         return vec![Expr::Number(32)];
@@ -192,7 +192,7 @@ pub(crate) fn of_file(plan: &Plan) -> BTreeMap<String, i64> {
     let mut sizes: BTreeMap<String, i64> = sizes
         .map(|(name, known)| (name.clone(), value(name, *known)))
         .collect();
-    // An unknown divisor of the grid alone yields one part.
+    // An unknown size that only divides in the grid yields a single part.
     let most = sizes.values().copied().max().unwrap_or(1);
     for (name, known) in &plan.sizes {
         if known.is_none() && divides_only(plan, name) {
@@ -283,7 +283,7 @@ fn tile(plan: &Plan, size: &str, parameters: &BTreeMap<String, i64>) -> i64 {
     each.max().unwrap_or(1)
 }
 
-/// Returns sizes that are factors of the grid and of no thread extent: they count blocks.
+/// Returns sizes that are factors of the grid and not of a thread extent: they count blocks.
 fn of_blocks(plan: &Plan) -> BTreeSet<String> {
     fn factors(expr: &Expr, bare: &mut Vec<String>, divided: &mut Vec<String>) {
         match expr {
@@ -304,8 +304,8 @@ fn of_blocks(plan: &Plan) -> BTreeSet<String> {
     bare.into_iter().collect()
 }
 
-/// Reduces sizes while every extent stays at least 1. Sizes keep their order and equality, because
-/// kernels rely on it (`valid <= padded`): all are cut at one bound.
+/// Reduces sizes while every extent stays at least 1. Sizes keep their order and equality, because kernels
+/// rely on it (`valid <= padded`): all are cut at the same bound.
 pub(crate) fn small(plan: &Plan) -> BTreeMap<String, i64> {
     let mut sizes = of_file(plan);
     let blocks = of_blocks(plan);
@@ -315,7 +315,7 @@ pub(crate) fn small(plan: &Plan) -> BTreeMap<String, i64> {
     sizes
 }
 
-/// Reduces the sizes again where the work is still too large.
+/// Reduces the sizes again if the work is still too large.
 fn smaller(
     plan: &Plan,
     sizes: &BTreeMap<String, i64>,
@@ -345,7 +345,7 @@ fn smaller(
     let first = most(true) > most(false);
     [first, !first].into_iter().find_map(|of_blocks| {
         let least = if of_blocks { LEAST_BLOCKS } else { LEAST };
-        // The largest bound that helps is taken, so that sizes shrink no more than needed.
+        // The largest sufficient bound is used, so that sizes shrink no more than necessary.
         let bounds = (0..62).rev().map(|power| 1_i64 << power);
         let mut trials = bounds
             .filter(|bound| (least..most(of_blocks)).contains(bound))
@@ -354,7 +354,7 @@ fn smaller(
     })
 }
 
-/// Makes the small sizes that the grid rounds up not divisible by the tile.
+/// Makes the small sizes that the grid rounds up indivisible by the tile.
 pub(crate) fn ragged(plan: &Plan, small: &BTreeMap<String, i64>) -> Option<BTreeMap<String, i64>> {
     let mut names = Vec::new();
     for extent in &plan.grid {
@@ -381,7 +381,7 @@ pub(crate) fn ragged(plan: &Plan, small: &BTreeMap<String, i64>) -> Option<BTree
             && *size > 2
             && *size % 2 == 0
         {
-            // An odd size is a multiple of no even tile.
+            // An odd size is never a multiple of an even tile.
             *size -= 1;
         }
     }
@@ -423,8 +423,8 @@ fn all_names(plan: &Plan, sizes: &BTreeMap<String, i64>) -> BTreeMap<String, i64
     names
 }
 
-/// Returns the threads, the elements of the largest buffer with a known extent, and the product of
-/// all sizes where an extent is guessed from it: with the parameters that stand for sizes, as [`shapes`] has it.
+/// Returns the threads, the elements of the largest buffer with a known extent, and the product of all
+/// sizes if an extent is guessed from it. Parameters that represent sizes are included, as in [`shapes`].
 fn work(plan: &Plan, sizes: &BTreeMap<String, i64>) -> [i64; 3] {
     let names = all_names(plan, sizes);
     let product = |all: &mut dyn Iterator<Item = i64>| all.fold(1_i64, i64::saturating_mul);
@@ -456,7 +456,7 @@ fn possible(plan: &Plan, sizes: &BTreeMap<String, i64>, smaller: &BTreeMap<Strin
         .arguments
         .iter()
         .filter_map(|argument| argument.shape.as_ref());
-    // A buffer with one element for each thread keeps that property.
+    // A buffer with one element per thread keeps that property.
     let threads = |names: &BTreeMap<String, i64>| {
         let each = extents.clone().map(|each| each.value(names).unwrap_or(1));
         each.fold(1_i64, i64::saturating_mul)

@@ -1,4 +1,4 @@
-//! The template: cut out and compiled until no item of the unit is missing.
+//! The template: cut out and compiled until it contains all needed items of the unit.
 
 pub(crate) mod compiled;
 mod whole;
@@ -36,7 +36,7 @@ pub(crate) fn make(
 ) -> Result<CompiledTemplate, AdoptError> {
     let available = |name: &str| available(compiler, name);
     let mut demanded: BTreeSet<String> = plan.reached.iter().cloned().collect();
-    // Template arguments, such as functors, are named by the instance alone.
+    // Only the instance names template arguments such as functors.
     let entry = plan.filled_entry();
     demanded.extend(super::tree::words(&entry).into_iter().map(str::to_owned));
     // Items that do not compile and are not known to be needed.
@@ -71,7 +71,7 @@ pub(crate) fn make(
         if demanded.len() > known {
             continue;
         }
-        // What is cut out of a header may lack something that the reader does not see in it.
+        // Items cut out of a header may need definitions that the parser did not see in it.
         if excluded.is_empty()
             && let Some(made) =
                 whole::with_headers(settings, unit, &kept, &demanded, plan, compiler)?
@@ -120,7 +120,7 @@ fn not_compiled(unit: &Unit, kernel: usize, plan: &Plan) -> AdoptError {
     }
 }
 
-/// Returns the lines of a compiler's log without its warnings, which may stand before all errors.
+/// Returns the lines of a compiler's log without its warnings, which may precede all errors.
 fn errors_of(log: &str) -> Vec<&str> {
     let mut shown = true;
     let mut lines = Vec::new();
@@ -138,12 +138,12 @@ fn errors_of(log: &str) -> Vec<&str> {
     lines
 }
 
-/// Names that the compiler misses and the unit does not declare.
+/// Names that the compiler does not find and the unit does not declare.
 #[derive(Debug, Default)]
 struct Unknown {
-    /// Those that are called: functions of the host.
+    /// Called names: functions of the host.
     functions: Vec<String>,
-    /// The others, which may be macros of the build.
+    /// Other names, which may be macros of the build.
     values: Vec<String>,
 }
 
@@ -160,7 +160,7 @@ impl Unknown {
     }
 }
 
-/// Returns names that the compiler misses and the unit does not declare.
+/// Returns names that the compiler does not find and the unit does not declare.
 fn unknown_names(unit: &Unit, log: &str) -> Vec<String> {
     let missed = log.lines().filter_map(|line| {
         let (_, rest) = line.split_once("error: identifier \"")?;
@@ -230,7 +230,7 @@ fn help(plan: &Plan, missing: &[String], unknown: &Unknown) -> String {
     )
 }
 
-/// Returns the original file where it compiles unchanged and no constant becomes a parameter.
+/// Returns the original file if it compiles unchanged and no constant becomes a parameter.
 fn referred(
     settings: &Settings<'_>,
     unit: &Unit,
@@ -283,7 +283,7 @@ fn referred(
     })
 }
 
-/// Returns the include folders, with the file's own where the template needs it.
+/// Returns the include folders, with the file's own if the template needs it.
 fn with_origin(settings: &Settings<'_>) -> Vec<PathBuf> {
     let mut folders = settings.include.to_vec();
     let parent = settings
@@ -372,8 +372,8 @@ fn has(unit: &Unit, name: &str) -> bool {
         .any(|(item, ..)| matches!(item.kind, Kind::Host | Kind::HostVariable))
 }
 
-/// Returns the relative path from a folder to a file for `#include` and YAML; `None` where none
-/// exists or it cannot be quoted.
+/// Returns the relative path from a folder to a file for `#include` and YAML; `None` if there is none or it
+/// cannot be quoted.
 #[must_use]
 pub fn relative(folder: &Path, file: &Path) -> Option<String> {
     let absolute = |path: &Path| {

@@ -23,7 +23,7 @@ pub(crate) struct Source {
     /// The text with comments and literals blanked.
     code: String,
     tree: Tree,
-    /// Uses of macros that are items of their own.
+    /// Uses of macros that are separate items.
     left_out: Vec<Range<usize>>,
 }
 
@@ -59,7 +59,7 @@ impl Source {
         Some(source)
     }
 
-    /// Leaves places out of the syntax tree, besides those that it has left out already.
+    /// Omits ranges from the syntax tree, in addition to those already omitted.
     pub(crate) fn leave_out(&mut self, places: impl Iterator<Item = Range<usize>>) {
         let mut all = Launching::collect(std::slice::from_ref(self)).uses(self);
         self.left_out = places.collect();
@@ -77,7 +77,7 @@ impl Source {
         self.text.get(at.clone()).unwrap_or_default()
     }
 
-    /// Returns the text without what the syntax tree leaves out, at the same positions.
+    /// Returns the text without the ranges that the syntax tree omits, at the same positions.
     pub(crate) fn own_text(&self, at: &Range<usize>) -> String {
         let mut text = self.text(at).to_owned();
         for place in &self.left_out {
@@ -180,7 +180,7 @@ pub(crate) fn declared(source: &Source, node: Node<'_>) -> Vec<String> {
             );
         }
         "using_declaration" => names.extend(words(source.node_text(node)).last()),
-        // Code that fails to parse may declare any name before a bracket.
+        // Code that cannot be parsed may declare any name before a bracket.
         "ERROR" | "expression_statement" => {
             let text = source.code(&node.byte_range());
             names.extend(text.split('(').filter_map(|piece| words(piece).pop()));

@@ -11,9 +11,9 @@ use tuner_core::plan::Role;
 
 /// Placeholder for the argument's name in a value.
 pub(crate) const OWN: &str = "$";
-/// Most aliases from a name to its type.
+/// Maximum number of aliases from a name to its type.
 const MAX_ALIASES: usize = 8;
-/// Most array elements of a struct that are written out.
+/// Maximum number of array elements of a struct that are listed.
 const MAX_WRITTEN: i64 = 64;
 
 /// A type in a search space.
@@ -21,17 +21,17 @@ const MAX_WRITTEN: i64 = 64;
 pub(crate) struct TypeDescription {
     /// Type in YAML.
     pub(crate) yaml: String,
-    /// Bytes of one value, where known.
+    /// Bytes of one value, if known.
     pub(crate) bytes: i64,
     /// Alignment of a struct, bytes.
     align: i64,
     /// Number of lanes of a number or vector.
     lanes: u32,
-    /// Guessed value where a plain number is invalid.
+    /// Guessed value if a plain number is invalid.
     pub(crate) value: Option<String>,
     /// Pointer fields with the type and bytes of their elements.
     pub(crate) pointers: Vec<(String, String, i64)>,
-    /// Integer fields: each may be a size.
+    /// Integer fields, each of which may be a size.
     pub(crate) whole: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn number(ty: &str) -> Option<Number> {
 
 /// Returns the bytes of a number or vector; `None` for other types.
 pub(crate) fn bytes_of(ty: &str) -> Option<i64> {
-    // `number` looks through a pointer or an array to the element, whose size is another.
+    // `number` resolves a pointer or an array to the element, whose size is different.
     let made = ty.contains(['*', '[', '(']);
     Some(number(ty).filter(|_| !made)?.bytes())
 }
@@ -171,7 +171,7 @@ pub(crate) fn describe(
     })
 }
 
-/// Describes a type of numbers; for any other type returns the name behind its aliases.
+/// Describes a type of numbers; for any other type returns the aliased name.
 fn describe_number(unit: &Unit, ty: &str, role: Role) -> Result<TypeDescription, String> {
     let mut ty = ty.to_owned();
     for _ in 0..MAX_ALIASES {
@@ -193,7 +193,7 @@ fn describe_number(unit: &Unit, ty: &str, role: Role) -> Result<TypeDescription,
     Err(plain(&ty))
 }
 
-/// Returns the bytes of a type where the unit defines it.
+/// Returns the bytes of a type if the unit defines it.
 pub(crate) fn bytes(unit: &Unit, ty: &str) -> Option<i64> {
     bytes_of(ty).or_else(|| Some(describe(unit, ty, Role::Input, false).ok()?.bytes))
 }
@@ -208,8 +208,8 @@ fn aliased(unit: &Unit, name: &str) -> Option<String> {
     aliases(unit, name).next()
 }
 
-/// Resolves a name by each `typedef`, `using` or `#define` of the unit: branches of conditional
-/// compilation may define it otherwise.
+/// Resolves a name by each `typedef`, `using` or `#define` of the unit: branches of conditional compilation
+/// may define it differently.
 fn aliases<'u>(unit: &'u Unit, name: &'u str) -> impl Iterator<Item = String> + 'u {
     let name = last(name);
     unit.declaring(name).filter_map(move |(_, source, node)| {
@@ -220,14 +220,12 @@ fn aliases<'u>(unit: &'u Unit, name: &'u str) -> impl Iterator<Item = String> + 
             _ => return None,
         };
         let text = source.node_text(ty).trim();
-        // `typedef struct { … } S;` defines the type itself, and `using T = ns::T;` leads back to
-        // T.
+        // `typedef struct { … } S;` defines the type itself, and `using T = ns::T;` leads back to T.
         (!text.contains('{') && last(text) != name).then(|| text.to_owned())
     })
 }
 
-/// Returns all numbers and vectors, in YAML, that a type stands for in some branch of conditional
-/// compilation.
+/// Returns all numbers and vectors, in YAML, that a type denotes in any branch of conditional compilation.
 pub(crate) fn alternatives(unit: &Unit, ty: &str) -> Vec<String> {
     let name = plain(ty);
     let numbers = aliases(unit, &name).filter_map(|alias| {
@@ -292,7 +290,7 @@ fn record(unit: &Unit, name: &str, role: Role) -> Result<TypeDescription, String
     made.align = made.align.max(stated_alignment(unit, source, list));
     let whole = aligned(filled, made.align);
     if whole > made.bytes {
-        // The fields alone say nothing of an alignment that the type states.
+        // The fields alone do not show an explicit alignment of the type.
         types.push(format!("_padding: \"u8[{}]\"", whole - filled));
         made.bytes = whole;
     }
@@ -304,7 +302,8 @@ fn record(unit: &Unit, name: &str, role: Role) -> Result<TypeDescription, String
     Ok(made)
 }
 
-/// Returns the alignment that a struct states in front of its body, 1 without one: `__align__(16)`, `alignas(16)`.
+/// Returns the explicit alignment of a struct before its body, 1 without one: `__align__(16)`,
+/// `alignas(16)`.
 fn stated_alignment(unit: &Unit, source: &Source, list: Node<'_>) -> i64 {
     let Some(whole) = list.parent() else { return 1 };
     let head = source.text(&(whole.start_byte()..list.start_byte()));
@@ -347,7 +346,7 @@ impl Field {
         unit: &Unit,
         made: &mut TypeDescription,
     ) -> Result<(String, String), String> {
-        // Structs in structs have no form in a search space, and may refer to each other.
+        // A search space cannot describe nested structs, which may be recursive.
         let inner = describe_number(unit, &self.ty, Role::Input).ok();
         if self.pointer {
             if !self.extents.is_empty() {

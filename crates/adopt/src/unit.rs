@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 
 /// Most files of a unit.
 const MAX_FILES: usize = 256;
-/// Most parent folders searched for a header.
+/// Maximum number of parent folders searched for a header.
 const MAX_ANCESTORS: usize = 4;
-/// Most folders searched below each of these.
+/// Maximum number of folders searched below each of these.
 const MAX_FOLDERS: usize = 256;
 
 /// A scope that encloses an item.
@@ -83,7 +83,7 @@ impl Unit {
         let defining = Defining::collect(&unit.files);
         let used = |source: &Source| !defining.uses(source).is_empty();
         if unit.files.iter().any(used) {
-            // Again, since the macros of a file may be those of a header that it includes.
+            // Again, because a file may use macros of a header that it includes.
             unit = Reader::read(path, include, defining)?;
         }
         unit.judge_functions();
@@ -131,7 +131,7 @@ impl Unit {
         &'u self,
         name: &str,
     ) -> impl Iterator<Item = (&'u Item, &'u Source, Node<'u>)> {
-        // What a macro declares has no syntax tree.
+        // A macro's declaration has no syntax tree.
         let named = move |item: &&Item| {
             item.kind != Kind::Expansion && item.names.iter().any(|known| known == name)
         };
@@ -183,7 +183,7 @@ struct Reader<'i> {
     /// Canonical paths of the files read.
     seen: Vec<PathBuf>,
     defining: Defining,
-    /// Uses of macros by the number of their file, those that are no items yet.
+    /// Uses of macros by the index of their file that are not items yet.
     uses: BTreeMap<usize, VecDeque<Use>>,
 }
 
@@ -436,7 +436,7 @@ impl<'i> Reader<'i> {
                 .into_iter()
                 .map(str::to_owned),
         );
-        // Macros in the conditions around an item must come into the template with it.
+        // Macros in the conditions around an item must enter the template with it.
         for each in around {
             if let Around::Condition(branch) = each {
                 all.extend(words(&branch.opening).into_iter().map(str::to_owned));
@@ -462,7 +462,7 @@ fn in_project(here: &Path, spelled: &str) -> Option<PathBuf> {
     above.into_iter().find_map(|above| {
         let entries = std::fs::read_dir(above).ok()?;
         let mut folders: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
-        // The file system's order is arbitrary, and the first match must be the same everywhere.
+        // The file system's order is arbitrary, but the first match must be the same on every machine.
         folders.sort();
         let folders = folders.into_iter().take(MAX_FOLDERS);
         let mut paths = folders.map(|folder| folder.join(spelled));

@@ -62,7 +62,7 @@ pub(crate) fn compile(settings: &Settings<'_>) -> String {
     )
 }
 
-/// The folders of headers, as `compile` names them.
+/// Formats the folders of headers for `compile`.
 fn include(settings: &Settings<'_>) -> String {
     let folders: Vec<String> = settings
         .include
@@ -76,8 +76,7 @@ fn include(settings: &Settings<'_>) -> String {
     }
 }
 
-/// Scales guessed extents in a search space; `None` where one of these arguments' extents is not a
-/// guess.
+/// Scales guessed extents in a search space; `None` if one of these arguments' extents is not a guess.
 pub(crate) fn enlarged(space: &str, times: &BTreeMap<String, i64>) -> Option<String> {
     let mut lines: Vec<String> = space.lines().map(str::to_owned).collect();
     for (name, times) in times {
@@ -189,7 +188,7 @@ pub(crate) fn parameters(line: &mut dyn FnMut(&str), plan: &Plan) {
     }
 }
 
-/// Begin of an argument's line: name, type, role and shape.
+/// Formats the start of an argument's line: name, type, role and shape.
 fn argument_head(argument: &Argument) -> String {
     let mut text = format!("  - {{ name: {}, type: {}", argument.name, argument.ty);
     let _ = write!(text, ", role: {}", argument.role);
@@ -199,7 +198,7 @@ fn argument_head(argument: &Argument) -> String {
     text
 }
 
-/// The line of an argument whose data are captured.
+/// Formats the line of an argument with captured data.
 pub(crate) fn captured_line(argument: &Argument, plan: &Plan, fill: Option<&str>) -> String {
     let mut text = argument_head(argument);
     if let Some(fill) = fill {
@@ -210,7 +209,7 @@ pub(crate) fn captured_line(argument: &Argument, plan: &Plan, fill: Option<&str>
     text
 }
 
-/// Adds a scalar's value, where its name does not say it.
+/// Adds a scalar's value, unless its name implies it.
 fn value(argument: &Argument, plan: &Plan, text: &mut String) {
     if let Some(value) = &argument.composed {
         let _ = write!(text, ", value: {value}");
@@ -279,7 +278,7 @@ fn variables(line: &mut dyn FnMut(&str), plan: &Plan, least: i64) {
     }
 }
 
-/// Writes the launch; `passed` names its arguments where they are not all in order.
+/// Writes the launch; `passed` lists its arguments if they are not all arguments in order.
 pub(crate) fn launch(line: &mut dyn FnMut(&str), plan: &Plan, passed: Option<&[String]>) {
     let extents = |all: &[Expr]| {
         let each = all.iter().map(|each| match each.number() {

@@ -1,4 +1,4 @@
-//! Arguments and variables as the captured launches were given them.
+//! Arguments and variables with the values of the captured launches.
 
 mod variables;
 
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tuner_core::plan::Role;
 
-/// The place of an address in a launch.
+/// Position of an address in a launch.
 #[derive(Debug, Clone)]
 enum Place {
     /// In a parameter: its number, and the offset in it.
@@ -64,7 +64,7 @@ pub(super) fn describe(
             kept.push(argument);
         }
     }
-    // After the buffers: addresses in a struct are written as the names that these have got.
+    // After the buffers, because addresses in a struct are written as the names of buffers.
     for argument in kept.iter_mut().filter(|it| it.role == Role::Scalar) {
         work.scalar(argument)?;
         passed.extend(argument.parameter.map(|at| (at, argument.name.clone())));
@@ -78,14 +78,14 @@ pub(super) fn describe(
     }
     let Work { notes, extents, .. } = work;
     plan.notes.extend(notes);
-    // Sizes of buffers that no expression gives.
+    // Sizes of buffers without an expression.
     for (name, values) in extents {
         data.extents.insert(name, values);
     }
     Ok(())
 }
 
-/// Places of the addresses of buffers that something points to, by the argument's name.
+/// Returns the positions of the addresses of buffers, by the argument's name.
 fn places(plan: &Plan) -> BTreeMap<String, Place> {
     let mut found = BTreeMap::new();
     for argument in &plan.arguments {
@@ -111,12 +111,12 @@ struct Work<'w, 'c> {
     /// Arguments by buffer and offset in the first problem.
     names: BTreeMap<(usize, u64), String>,
     notes: BTreeSet<String>,
-    /// Values on the problems of sizes that belong to a buffer.
+    /// Values of sizes that are specific to a buffer, by problem.
     extents: BTreeMap<String, Vec<i64>>,
 }
 
 impl<'c> Work<'_, 'c> {
-    /// Describes a buffer; returns the argument that is the same memory, where there is one.
+    /// Describes a buffer; returns the argument for the same memory, if there is one.
     fn buffer(
         &mut self,
         argument: &mut Argument,
@@ -167,7 +167,7 @@ impl<'c> Work<'_, 'c> {
             self.data.values.push((argument.name.clone(), path));
         }
         for (problem, window) in problems.all.iter().zip(&windows) {
-            // The next address may cut the last element off, and a fill must be whole elements.
+            // The next address may cut off the last element, and a fill must consist of whole elements.
             let part = window.bytes.start..window.bytes.start + count(window) * element;
             if used && argument.role.is_filled() {
                 let hash = window.buffer.before.as_deref();
@@ -175,8 +175,8 @@ impl<'c> Work<'_, 'c> {
             }
             if argument.role.is_compared() {
                 let buffer = window.buffer;
-                // A capture has contents after the launch only where it wrote; otherwise they
-                // stayed.
+                // A capture has contents after the launch only if the launch wrote; otherwise they are
+                // unchanged.
                 let hash = buffer.after.as_deref().or(buffer.before.as_deref());
                 self.store(problem, &argument.name, "expected.bin", hash, &part)?;
             }
@@ -184,7 +184,7 @@ impl<'c> Work<'_, 'c> {
         Ok(None)
     }
 
-    /// The part of a buffer that an address leads to: as far as the next address into it.
+    /// Returns the part of a buffer from an address to the next address into it.
     fn window(
         &mut self,
         problem: &Problem<'c>,
@@ -240,7 +240,7 @@ impl<'c> Work<'_, 'c> {
         })
     }
 
-    /// Gives a scalar its size or its value.
+    /// Sets a scalar to its size or its value.
     fn scalar(&mut self, argument: &mut Argument) -> Result<(), AdoptError> {
         let Some(at) = argument.parameter else {
             return Ok(());
@@ -321,7 +321,7 @@ impl<'c> Work<'_, 'c> {
             })
     }
 
-    /// Adds a part of some contents as a file.
+    /// Adds a part of a buffer's contents as a file.
     fn store(
         &mut self,
         problem: &Problem<'_>,
@@ -354,8 +354,8 @@ impl<'c> Work<'_, 'c> {
     }
 }
 
-/// Decides the role of a buffer by what the launches read and wrote; returns whether its contents count. One
-/// that they did not access, and may write, is to stay as it was.
+/// Determines the role of a buffer from the launches' reads and writes; returns whether its contents
+/// matter. One that they did not access, but may write, must stay unchanged.
 fn decide_role(argument: &mut Argument, windows: &[Window<'_>], element: u64) -> bool {
     let (mut written, mut covered, mut read) = (false, true, false);
     for window in windows {
@@ -376,7 +376,7 @@ fn decide_role(argument: &mut Argument, windows: &[Window<'_>], element: u64) ->
     read || written || spared
 }
 
-/// Compares a variable's name in the source with that of the module: namespaces may be missing on a side.
+/// Compares a variable's name in the source with that of the module: either may lack namespaces.
 fn same_variable(one: &str, other: &str) -> bool {
     let last = |name: &str| name.rsplit("::").next().unwrap_or(name).to_owned();
     one == other || last(one) == last(other)

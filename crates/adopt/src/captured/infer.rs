@@ -1,4 +1,4 @@
-//! Expressions for numbers of several launches: constants, products and divisions of names.
+//! Expressions that explain the numbers of several launches: constants, products and divisions of names.
 
 use crate::expr::Expr;
 use std::collections::BTreeMap;
@@ -9,14 +9,14 @@ pub(crate) type Names = BTreeMap<String, i64>;
 /// Largest constant divisor that is tried.
 const MAX_DIVISOR: i64 = 1 << 16;
 
-/// The value of an expression in every launch, where it is that number in each.
+/// Reports whether an expression has the captured number in every launch.
 pub(crate) fn holds(expr: &Expr, names: &[Names], numbers: &[i64]) -> bool {
     let values = names.iter().map(|names| expr.value(names));
     names.len() == numbers.len() && values.eq(numbers.iter().map(|number| Some(*number)))
 }
 
-/// Finds the simplest expression that is `numbers[i]` with `names[i]`; names without different values are
-/// not used. `divisors` are constants that are natural here, such as extents of blocks.
+/// Finds the simplest expression that equals `numbers[i]` for `names[i]`; names with only one value are not
+/// used. `divisors` are likely constants, such as extents of blocks.
 pub(crate) fn infer(names: &[Names], numbers: &[i64], divisors: &[i64]) -> Option<Expr> {
     let first = *numbers.first()?;
     if numbers.iter().all(|number| *number == first) {
@@ -28,7 +28,7 @@ pub(crate) fn infer(names: &[Names], numbers: &[i64], divisors: &[i64]) -> Optio
     if let Some(found) = products.iter().find(|expr| holds(expr)) {
         return Some(found.clone());
     }
-    // Several divisors may fit a few launches; an extent of the block is the likeliest.
+    // Several divisors may fit a few launches; an extent of the block is the most likely.
     let mut constants: Vec<i64> = divisors.iter().copied().filter(|it| *it > 1).collect();
     let powers = (1..=16).map(|power| 1_i64 << power);
     constants.extend(powers.filter(|power| *power <= MAX_DIVISOR));
@@ -61,7 +61,7 @@ pub(crate) fn infer(names: &[Names], numbers: &[i64], divisors: &[i64]) -> Optio
     })
 }
 
-/// Names that are positive in all launches and differ between some.
+/// Returns names that are positive in all launches and differ between some.
 fn varying(names: &[Names]) -> Vec<String> {
     let Some((first, rest)) = names.split_first() else {
         return Vec::new();
@@ -76,7 +76,7 @@ fn varying(names: &[Names]) -> Vec<String> {
         .collect()
 }
 
-/// Products of one to three of the names.
+/// Returns the products of one to three of the names.
 fn products(names: &[String]) -> Vec<Expr> {
     let name = |name: &String| Expr::Name(name.clone());
     let times = |a: &Expr, b: &Expr| Expr::binary("*", a.clone(), b.clone());
@@ -93,7 +93,7 @@ fn products(names: &[String]) -> Vec<Expr> {
     single.into_iter().chain(pairs).chain(triples).collect()
 }
 
-/// Divisions of products by products and constants, rounded up before rounded down.
+/// Returns divisions of products by products and constants, rounding up before rounding down.
 fn divisions(products: &[Expr], constants: &[i64]) -> Vec<Expr> {
     let numbers = constants.iter().map(|number| Expr::Number(*number));
     let divisors: Vec<Expr> = numbers.chain(products.iter().cloned()).collect();

@@ -1,4 +1,4 @@
-//! Grid, block and shared memory as the captured launches have them.
+//! Grid, block and shared memory of the captured launches.
 
 use super::infer::{Names, holds, infer};
 use super::{Observed, refuse};
@@ -10,19 +10,19 @@ use crate::unit::Unit;
 use capture::Launch;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names of each captured launch, and what is known of its extents.
+/// Names of each captured launch, and known facts about its extents.
 #[derive(Debug, Default)]
 pub(crate) struct Facts<'c> {
     /// Values of scalars, parameters and named values, in the order of the launches.
     pub(crate) names: Vec<Names>,
-    /// Names of scalars that are sizes, by the parameter's place.
+    /// Names of scalars that are sizes, by the parameter's position.
     pub(crate) scalars: BTreeMap<usize, String>,
-    /// Launches with the default values of all parameters: those that become problems.
+    /// Launches with the default values of all parameters, which become problems.
     pub(crate) with_defaults: Vec<usize>,
     /// Extents that the source explains.
     pub(crate) explained: usize,
     launches: Vec<&'c Launch>,
-    /// Expressions that the host passes as each scalar, where these are not plain sizes of the same name.
+    /// Expressions that the host passes for each scalar, if these are not plain sizes of the same name.
     passed: Vec<(Expr, String)>,
 }
 
@@ -49,14 +49,14 @@ const fn extent(name: &'static str, of: fn(&Launch) -> i64) -> Extent {
 /// Origin of an extent's expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// By the source's expression, which all launches agree with.
+    /// The source's expression, consistent with all launches.
     Text,
-    /// By an expression that all launches agree with.
+    /// An expression consistent with all launches.
     Launches,
 }
 
 impl<'c> Facts<'c> {
-    /// Collects names and values of the launches, as the plan names its sizes.
+    /// Collects names and values of the launches, under the plan's names of sizes.
     pub(crate) fn collect(plan: &mut Plan, observed: &Observed<'c>) -> Facts<'c> {
         let launches: Vec<&Launch> = observed
             .launches
@@ -88,14 +88,14 @@ impl<'c> Facts<'c> {
         facts.scalars = scalars.into_iter().collect();
         for (at_launch, (capture, launch)) in observed.launches.iter().enumerate() {
             let values = &capture.document.values;
-            // Values in the source of names that the kernel does not take.
+            // Values in the source of names that are not arguments of the kernel.
             let known = plan.sizes.iter();
             let known = known.filter_map(|(name, value)| Some((name.clone(), (*value)?)));
             let mut names: Names = known.collect();
             names.extend(values.iter().map(|(name, value)| (name.clone(), *value)));
             for each in &plan.parameters {
                 let given = values.iter().find(|(name, _)| is_called(each, name));
-                // One number has one name.
+                // Each number has one name.
                 let alias = given.map(|(name, _)| names.remove(name));
                 let seen = blocks.get(&each.name).and_then(|it| it.get(at_launch));
                 let value = alias.flatten().or_else(|| seen.copied());
@@ -141,7 +141,7 @@ impl<'c> Facts<'c> {
     /// Decides grid, block and shared memory.
     ///
     /// # Errors
-    /// An extent that differs between launches and that no expression gives.
+    /// An extent that differs between launches and has no expression.
     pub(crate) fn decide(
         &mut self,
         plan: &mut Plan,
@@ -189,9 +189,9 @@ impl<'c> Facts<'c> {
         Ok(())
     }
 
-    /// Keeps parameters at their default where the launch may depend on them in a way that neither the
-    /// source nor the captures show: extents have no expression of the source, or the host writes the
-    /// parameter's number and not its name.
+    /// Keeps parameters at their default if the launch may depend on them in a way that neither the source
+    /// nor the captures show: an extent has no expression of the source, or the host passes the parameter's
+    /// number instead of its name.
     fn freeze(&self, plan: &mut Plan, decided: &[Expr], unexplained: bool) {
         let mut frozen = Vec::new();
         let (mut names, mut numbers) = (Vec::new(), BTreeSet::new());
@@ -266,8 +266,8 @@ fn collect_numbers(expr: &Expr, found: &mut BTreeSet<i64>) {
     }
 }
 
-/// Takes extents of blocks that the source names and gives no value from the launches: a number where all
-/// agree, else values by launch.
+/// Sets extents of blocks that the source names without a value from the launches: a number if all agree,
+/// else values by launch.
 fn blocks_of_launches(plan: &mut Plan, observed: &Observed<'_>) -> BTreeMap<String, Vec<i64>> {
     let mut varying = BTreeMap::new();
     let mut constant = BTreeMap::new();
@@ -307,24 +307,25 @@ fn blocks_of_launches(plan: &mut Plan, observed: &Observed<'_>) -> BTreeMap<Stri
     varying
 }
 
-/// Compares a user's name of a value with a parameter's: parameters made of host variables and template
-/// arguments have other names than these.
+/// Compares a user's name of a value with a parameter's: parameters made from host variables and template
+/// arguments have different names.
 fn is_called(parameter: &ProposedParameter, name: &str) -> bool {
     let upper = name.to_uppercase();
     parameter.name == name || parameter.name == upper || parameter.name == format!("TUNE_{upper}")
 }
 
-/// Proposes extents of the block as parameters where nothing in the kernel fixes them and the grid is a
-/// division by them, or the kernel strides over the grid: the gate tells which sizes it works with.
+/// Proposes extents of the block as parameters if nothing in the kernel fixes them, and the grid is a
+/// division by them or the kernel has a grid-stride loop: the gate determines the sizes with which it
+/// works.
 fn propose_block(plan: &mut Plan, unit: &Unit, item: usize, names: &[Names]) {
     let reached = cut::reach(unit, item, &BTreeSet::new());
     let has = |word: &str| reached.iter().any(|at| unit.item(*at).words.contains(word));
-    // Without `blockDim` the kernel knows its block's size as a number, and so do the extents of
-    // shared arrays and launch bounds: another block would be wrong.
+    // Without `blockDim` the kernel has its block's size as a number, and so do the extents of shared
+    // arrays and launch bounds: a different block would be wrong.
     if !has("blockDim") || has("__shared__") || has("__launch_bounds__") || plan.shared.is_some() {
         return;
     }
-    // Its instance was compiled for these threads, and the host's reason for its arguments is not seen.
+    // Its instance was compiled for these threads, and the host's derivation of its arguments is unknown.
     let guessed = plan.guessed_entry.first().cloned();
     if let Some(argument) = guessed.filter(|_| !plan.keeps_block) {
         plan.keep_block(&argument);
@@ -361,7 +362,7 @@ fn propose_block(plan: &mut Plan, unit: &Unit, item: usize, names: &[Names]) {
         if extent < 2 {
             continue;
         }
-        // A flat block of less than a warp would leave lanes idle.
+        // A flat block smaller than a warp would leave lanes idle.
         let least = if flat { 32 } else { 4 };
         let powers = (0..=10).map(|power| 1_i64 << power);
         let mut values: Vec<i64> = powers.filter(|value| *value >= least).collect();
@@ -381,8 +382,9 @@ fn propose_block(plan: &mut Plan, unit: &Unit, item: usize, names: &[Names]) {
     }
 }
 
-/// A division by an extent of the block, with `size` in its place; `None` where it is none. One that
-/// rounds down rounds up for other sizes, unless a launch of these `names` had a remainder.
+/// Returns a division by an extent of the block with `size` in its place; `None` if it is not such a
+/// division. One that rounds down becomes one that rounds up for other sizes, unless a launch of these
+/// `names` had a remainder.
 fn divided_by(grid: &Expr, extent: i64, size: &Expr, names: &[Names]) -> Option<Expr> {
     let by = Expr::Number(extent);
     let (whole, rounds_down) = match grid {
@@ -400,7 +402,8 @@ fn divided_by(grid: &Expr, extent: i64, size: &Expr, names: &[Names]) -> Option<
     })
 }
 
-/// The same expression with names in place of what the host passes under these names.
+/// Returns the expression with the kernel's names in place of the expressions that the host passes for
+/// them.
 fn with_passed(expr: &Expr, passed: &[(Expr, String)]) -> Expr {
     if let Some((_, name)) = passed.iter().find(|(value, _)| value == expr) {
         return Expr::Name(name.clone());
@@ -419,7 +422,7 @@ fn with_passed(expr: &Expr, passed: &[(Expr, String)]) -> Expr {
     }
 }
 
-/// The whole number of 1, 2, 4 or 8 bytes, with its sign.
+/// Returns the signed whole number of 1, 2, 4 or 8 bytes.
 pub(crate) fn whole(bytes: &[u8]) -> Option<i64> {
     Some(match bytes.len() {
         1 => i64::from(i8::from_le_bytes(bytes.try_into().ok()?)),

@@ -19,7 +19,7 @@ use crate::AdoptError;
 use crate::plan::Plan;
 use std::collections::BTreeMap;
 
-/// Contents of a file that a search space names.
+/// Contents of a data file of a search space.
 #[derive(Debug, Clone)]
 pub struct DataFile {
     /// Path, relative to the folder of the search space.
@@ -28,18 +28,18 @@ pub struct DataFile {
     pub bytes: Vec<u8>,
 }
 
-/// Captured data as a search space names it.
+/// Captured data in the terms of a search space.
 #[derive(Debug, Default)]
 pub(crate) struct CapturedData {
     /// Problems with their sizes, the largest first.
     pub(crate) problems: Vec<(String, BTreeMap<String, i64>)>,
     /// `fill` of each argument, by name.
     pub(crate) fills: BTreeMap<String, String>,
-    /// Values on the problems of sizes that belong to a buffer.
+    /// Values of sizes that are specific to a buffer, by problem.
     pub(crate) extents: BTreeMap<String, Vec<i64>>,
     /// `fill` of variables, by name.
     pub(crate) variable_fills: BTreeMap<String, String>,
-    /// Names that the launch passes, where an argument is passed twice.
+    /// Names of the launch's arguments, if an argument is passed twice.
     pub(crate) passed: Option<Vec<String>>,
     /// Files of expected contents, by argument.
     pub(crate) values: Vec<(String, String)>,
@@ -65,7 +65,7 @@ pub(crate) fn describe(
     Ok(data)
 }
 
-/// Reports whether a plan, with the defaults of its parameters, is of an instance as captures name it.
+/// Reports whether a plan, with the defaults of its parameters, is of this captured instance.
 pub(crate) fn is_instance(plan: &Plan, instance: &str) -> bool {
     let own = plan.filled_entry();
     let plain = |name: &str| {
@@ -78,7 +78,7 @@ pub(crate) fn is_instance(plan: &Plan, instance: &str) -> bool {
     !own.contains('<') && !instance.contains('<') || plain(&own) == plain(instance)
 }
 
-/// An error about the captured launches of a kernel.
+/// Builds an error about the captured launches of a kernel.
 pub(crate) fn refuse(kernel: &str, why: String, help: String) -> AdoptError {
     AdoptError::Unsupported {
         kernel: kernel.to_owned(),

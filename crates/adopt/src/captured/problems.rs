@@ -8,7 +8,7 @@ use crate::plan::{Plan, VariableContent};
 use capture::{Capture, Launch};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Problems of one search space at most.
+/// Maximum number of problems of a search space.
 const MAX_PROBLEMS: usize = 8;
 
 /// A captured launch as a problem.
@@ -20,17 +20,17 @@ pub(super) struct Problem<'c> {
     pub(super) names: Names,
 }
 
-/// Problems of a kernel, the largest first, and which of its names are sizes.
+/// Problems of a kernel, the largest first, and its names that are sizes.
 #[derive(Debug)]
 pub(super) struct Problems<'c> {
     pub(super) all: Vec<Problem<'c>>,
-    /// Names of scalars that are sizes, by the parameter's place.
+    /// Names of scalars that are sizes, by the parameter's position.
     pub(super) scalars: BTreeMap<usize, String>,
     /// Names that are parameters of the search space.
     pub(super) parameters: BTreeSet<String>,
 }
 
-/// Chooses the launches that become problems: those with the default values of all parameters.
+/// Chooses the launches for problems: those with the default values of all parameters.
 pub(super) fn choose<'c>(plan: &Plan, facts: &Facts<'c>, observed: &Observed<'c>) -> Problems<'c> {
     let mut all: Vec<Problem<'_>> = Vec::new();
     for index in &facts.with_defaults {
@@ -55,7 +55,7 @@ pub(super) fn choose<'c>(plan: &Plan, facts: &Facts<'c>, observed: &Observed<'c>
         let extents = problem.launch.grid.iter().chain(&problem.launch.block);
         extents.fold(1_u64, |all, extent| all.saturating_mul((*extent).into()))
     };
-    // The first becomes the problem that is tuned, the others only check results.
+    // The first problem is tuned, the others only check results.
     all.sort_by_key(|problem| std::cmp::Reverse(threads(problem)));
     let mut taken: BTreeSet<String> = BTreeSet::new();
     for problem in &mut all {
@@ -89,7 +89,7 @@ pub(super) fn choose<'c>(plan: &Plan, facts: &Facts<'c>, observed: &Observed<'c>
 }
 
 impl Problems<'_> {
-    /// An expression of sizes that has these values on the problems: of the kernel's own, or else of
+    /// Returns an expression with these values on the problems: over the kernel's own sizes, or else over
     /// numbers of the program that the user named.
     pub(super) fn extent(&self, values: &[i64]) -> Option<Expr> {
         let own = |_: &Problem<'_>, name: &String| self.scalars.values().any(|it| it == name);
@@ -99,7 +99,7 @@ impl Problems<'_> {
         infer(&self.names(&own), values, &[]).or_else(|| infer(&self.names(&named), values, &[]))
     }
 
-    /// Names of each problem that are no parameters and that a test accepts.
+    /// Returns the names of each problem that are not parameters and that a test accepts.
     fn names(&self, accepts: &dyn Fn(&Problem<'_>, &String) -> bool) -> Vec<Names> {
         let problems = self.all.iter().map(|problem| {
             let names = problem.names.iter();
@@ -111,7 +111,7 @@ impl Problems<'_> {
     }
 }
 
-/// Writes down the sizes of all problems: names that the search space uses.
+/// Adds the sizes of all problems: the names that the search space uses.
 pub(super) fn finish(plan: &mut Plan, problems: &Problems<'_>, data: &mut CapturedData) {
     let mut used = Vec::new();
     let extents = plan.grid.iter().chain(&plan.block).chain(&plan.shared);

@@ -20,7 +20,7 @@ pub(crate) struct Observed<'c> {
 }
 
 impl Observed<'_> {
-    /// Keeps the largest launch alone, as all together cannot be described for this reason.
+    /// Keeps only the largest launch, because all of them cannot be described for this reason.
     pub(crate) fn keep_largest(&mut self, why: &AdoptError) {
         let threads = |launch: &Launch| {
             let extents = launch.grid.iter().chain(&launch.block);
@@ -52,10 +52,10 @@ impl Observed<'_> {
     }
 }
 
-/// Selects the launches of a kernel; `None` where nothing is captured at all.
+/// Selects the launches of a kernel; `None` if there are no captures.
 ///
 /// # Errors
-/// Captures without the kernel, of another version of the source, or damaged by hazards.
+/// Captures without the kernel, of another version of the source, or invalidated by hazards.
 pub(crate) fn select<'c>(
     settings: &Settings<'c>,
     unit: &Unit,
@@ -119,7 +119,7 @@ pub(crate) fn select<'c>(
     }))
 }
 
-/// Describes the end of a captured program, where that is not an ordinary one.
+/// Describes an abnormal end of a captured program.
 fn describe_end(capture: &Capture) -> Option<String> {
     let folder = capture.folder.display();
     match &capture.document.ended {
@@ -133,7 +133,7 @@ fn describe_end(capture: &Capture) -> Option<String> {
     }
 }
 
-/// A name without spaces and suffixes of literals.
+/// Returns a name without spaces and suffixes of literals.
 pub(crate) fn plain(name: &str) -> String {
     let text: String = name.chars().filter(|c| !c.is_whitespace()).collect();
     let parts = text.split_inclusive(['<', '>', ',']);
@@ -173,7 +173,7 @@ fn missing(settings: &Settings<'_>, kernel: &str) -> AdoptError {
     refuse(kernel, "no launch of it was captured".to_owned(), help)
 }
 
-/// Refuses a capture of another version of the kernel's file.
+/// Rejects a capture of another version of the kernel's file.
 fn check_version(
     unit: &Unit,
     item: usize,
@@ -186,7 +186,7 @@ fn check_version(
     let Some(place) = &launch.source else {
         return Ok(());
     };
-    // The program may have been built in another folder, so only the files' names can agree.
+    // The program may have been built in another folder, so only the file names can agree.
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let help = format!(
         "build the program from this file and capture it again: tuner exec --capture DIR -- {}",
@@ -220,8 +220,8 @@ fn check_version(
     }
 }
 
-/// Refuses launches whose parameters are not those of the source. `sizes` are those that the compiler
-/// knows, of values.
+/// Rejects launches whose parameters are not those of the source. `sizes` are the sizes of values that the
+/// compiler determined.
 pub(super) fn check_parameters(
     plan: &Plan,
     observed: &Observed<'_>,
@@ -267,7 +267,7 @@ pub(super) fn check_parameters(
                 return Err(refuse(&plan.kernel, why, help()));
             }
         }
-        // Memory that no parameter and no variable leads to directly.
+        // Memory that no parameter and no variable refers to directly.
         let hidden = launch.buffers.iter().find(|it| it.before.is_none());
         if let Some(buffer) = hidden {
             let why = format!(

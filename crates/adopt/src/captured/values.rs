@@ -1,11 +1,11 @@
-//! Values by their bytes, as a search space writes them.
+//! Conversion of bytes to values in the notation of a search space.
 
 use tuner_core::element::{Element, vector_type};
 
 /// Bytes of an address.
 const ADDRESS_BYTES: u64 = 8;
 
-/// Numbers, or addresses, at a place of a value.
+/// Numbers or addresses at an offset of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
     /// Name of the field; empty for the value itself.
@@ -17,7 +17,7 @@ pub(super) struct Part {
     pub(super) offset: u64,
 }
 
-/// Layout of a type that a search space writes.
+/// Layout of a type in a search space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) parts: Vec<Part>,
@@ -25,7 +25,7 @@ pub(super) struct Layout {
     is_struct: bool,
 }
 
-/// Reads a type: a number, a vector, or `{ x: f32, y: "i32[4]", z: pointer }`.
+/// Parses a type: a number, a vector, or `{ x: f32, y: "i32[4]", z: pointer }`.
 pub(super) fn layout(ty: &str) -> Option<Layout> {
     let inner = ty
         .trim()
@@ -57,7 +57,7 @@ pub(super) fn layout(ty: &str) -> Option<Layout> {
     })
 }
 
-/// A field without its place, and its alignment.
+/// Parses a field without its offset, and its alignment.
 fn field(name: &str, ty: &str) -> Option<(Part, u64)> {
     let (ty, extent) = match ty.split_once('[') {
         Some((ty, rest)) => (ty, Some(rest.trim_end_matches(']').parse::<u64>().ok()?)),
@@ -99,8 +99,8 @@ impl Part {
 }
 
 impl Layout {
-    /// The value of some bytes; `pointed` names the buffer of an address at an offset. `None` where a
-    /// number is not finite, or an address leads nowhere.
+    /// Returns the text of a value; `pointed` returns the buffer of an address at an offset. `None` if a
+    /// number is not finite, or an address is unknown.
     pub(super) fn text(
         &self,
         bytes: &[u8],
@@ -136,7 +136,7 @@ impl Layout {
     }
 }
 
-/// A number with all its digits and without an exponent.
+/// Formats a number with all its digits and without an exponent.
 fn number(element: Element, bytes: &[u8]) -> Option<String> {
     if let Some(whole) = element.whole(bytes) {
         return Some(whole.to_string());
@@ -144,7 +144,7 @@ fn number(element: Element, bytes: &[u8]) -> Option<String> {
     let value = element.decode(bytes);
     match element {
         _ if !value.is_finite() => None,
-        // As `f32` the text has the fewest digits that give the value again; as `f64` 0.1 would be
+        // As `f32` the text has the fewest digits that read back; as `f64` 0.1 would be
         // 0.10000000149011612.
         Element::F32 => Some((value as f32).to_string()),
         _ => Some(value.to_string()),

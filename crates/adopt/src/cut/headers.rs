@@ -32,7 +32,7 @@ const ON_WORD: [(&str, &[&str]); 15] = [
     ("cuda.h", &["CUtensorMap"]),
 ];
 
-/// Returns the directive for an include of the file where the template needs it.
+/// Returns the directive for an include of the file if the template needs it.
 pub(super) fn include(
     unit: &Unit,
     item: &Item,
@@ -70,7 +70,7 @@ pub(super) fn include(
 
 /// Reports whether one of these words is a name that a host header declares in `std`.
 fn offers(unit: &Unit, header: &str, used: &BTreeSet<String>) -> bool {
-    // Names such as `size` and `next` are those of variables too.
+    // Names such as `size` and `next` are also those of variables.
     let of_std = |item: &Item| {
         let path = item.names.first().filter(|_| item.kind == Kind::Using);
         path.is_some_and(|path| path.contains("std"))

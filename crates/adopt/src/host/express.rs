@@ -8,7 +8,7 @@ use crate::kernel;
 use crate::tree::{self, Node, Source, named};
 use crate::unit::Kind;
 
-/// Position of an expression: its file, the function whose names it uses, values of local names.
+/// Position of an expression: its file, the function that defines its names, values of local names.
 #[derive(Debug, Clone, Copy)]
 struct Place<'u, 't> {
     scope: Option<Scope<'u>>,
@@ -217,7 +217,7 @@ impl<'u> Host<'u> {
         }
         if let Some((inner, value)) = self.initialiser(scope, name) {
             let known = self.express(inner, value, depth + 1);
-            // A plain number in a function is a value that users vary.
+            // A plain number in a function is a value that users change.
             if self.invent
                 && inner.function.is_some()
                 && let Some(value) = known

@@ -34,8 +34,7 @@ pub(crate) struct Branch {
 }
 
 impl Launch<'_> {
-    /// Returns the branch that selects template arguments by a variable: `switch (d) { case 64: …
-    /// }`.
+    /// Returns the branch that selects template arguments by a variable: `switch (d) { case 64: … }`.
     pub(crate) fn branch(&self) -> Option<Branch> {
         let source = self.scope.source;
         let mut at = self.config.first()?.parent();

@@ -17,7 +17,7 @@ use tuner_kernel::declarations;
 pub(crate) use launches::{Branch, Launch, base_name};
 pub(crate) use values::{initialised, sizeof};
 
-/// Most steps from a name to its value, or from a function to its caller.
+/// Maximum number of steps from a name to its value, or from a function to its caller.
 const MAX_DEPTH: usize = 12;
 
 /// Scope of a name lookup.
@@ -140,7 +140,8 @@ impl<'u> Host<'u> {
         let mut marked = self.clone();
         marked.bound.extend(on.map(|key| (key, MARK.to_owned())));
         let Some(meaning) = marked.of_text(Some(scope), text) else {
-            // No expression has a condition on the marked name, but that on its value was decided.
+            // A condition on the marked name cannot be translated. If one on its value can, the text
+            // depends on it.
             return self.clone().of_text(Some(scope), text).is_some();
         };
         let mut names = Vec::new();
@@ -148,7 +149,8 @@ impl<'u> Host<'u> {
         names.iter().any(|name| name == MARK)
     }
 
-    /// Returns the names in a text that are those of a function: variables, parameters and template parameters.
+    /// Returns the names in a text that are local to a function: variables, parameters and template
+    /// parameters.
     pub(crate) fn local_names(&self, scope: Scope<'u>, text: &str) -> Vec<String> {
         let is_local = |name: &str| {
             self.bound.contains_key(&Self::key(scope, name))
@@ -174,7 +176,7 @@ impl<'u> Host<'u> {
     /// Records that a local name is a size or a parameter, and propagates it to the callers.
     pub(crate) fn bind(&mut self, scope: Scope<'u>, name: &str, meaning: &str) {
         let (mut scope, mut name) = (scope, name.to_owned());
-        // Functions that call each other would pass the name on without end.
+        // Mutually recursive functions would pass the name on forever.
         for _ in 0..MAX_DEPTH {
             self.bound
                 .entry(Self::key(scope, &name))
@@ -279,7 +281,7 @@ fn allocated<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>
             && base_name(source.node_text(callee)).starts_with("cudaMalloc")
             && let Some(arguments) = node.child_by_field_name("arguments")
             && let [target, bytes, ..] = named(arguments).as_slice()
-            // In `(void **)&name` the name comes after the words of the cast.
+            // In `(void **)&name` the name follows the words of the cast.
             && tree::words(source.node_text(*target)).last() == Some(&name)
         {
             found = Some(*bytes);
@@ -289,8 +291,8 @@ fn allocated<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>
     found
 }
 
-/// Finds the initializer of a name below a node: a declaration, else the first assignment. A zero
-/// that another function replaces (`int blocks = 0; choose(n, blocks);`) does not count.
+/// Finds the initializer of a name below a node: a declaration, else the first assignment. A zero that
+/// another function replaces (`int blocks = 0; choose(n, blocks);`) does not count.
 fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>> {
     let mut values = Vec::new();
     let (mut passed, mut product) = (false, false);
@@ -314,7 +316,7 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
                 let ty = declaration
                     .filter(|parent| parent.kind() == "declaration")
                     .and_then(|parent| parent.child_by_field_name("type"));
-                // `const` and the like are no part of the type.
+                // `const` and similar words are not part of the type.
                 let of_dim3 = ty.is_some_and(|ty| source.node_text(ty) == "dim3");
                 if of_dim3 && tree::declared_name(source, node).last() == Some(&name) {
                     values.extend(node.child_by_field_name("parameters"));

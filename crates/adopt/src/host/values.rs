@@ -20,7 +20,7 @@ pub(super) fn operation(operator: &str, left: Expr, right: Expr) -> Option<Expr>
         "+" => Expr::binary("+", left, right),
         "-" => Expr::binary("-", left, right),
         "*" => Expr::binary("*", left, right),
-        // Sizes are not negative, so C++'s truncation and `//`, which rounds down, agree.
+        // Sizes are not negative, so C++'s truncation equals `//`, which rounds down.
         "/" => Expr::binary("//", left, right),
         "%" => Expr::binary("%", left, right),
         "<<" => Expr::binary("*", left, Expr::binary("**", Expr::Number(2), right)),

@@ -54,7 +54,7 @@ impl Listed {
         ty(declaration).unwrap_or(Self::Unknown)
     }
 
-    /// Reports whether the part of a list at this place, or for this field, may only be read.
+    /// Reports whether the element of a list at this index, or for this field, is read-only.
     pub(super) fn is_constant(&self, at: usize, designator: Option<&str>) -> bool {
         match self {
             Self::Alias | Self::Unknown => false,
@@ -77,7 +77,7 @@ pub(super) fn single(list: Node<'_>) -> Option<Node<'_>> {
     }
 }
 
-/// Returns the fields of a structure in their order; `None` where a list may not fill them in this order.
+/// Returns the fields of a structure in order; `None` if a list may not initialize them in this order.
 fn fields(unit: &Unit, ty: &str) -> Option<Vec<(String, bool)>> {
     let plain = ty.split('<').next()?;
     let name = plain.rsplit("::").next()?.trim();
@@ -91,7 +91,7 @@ fn fields(unit: &Unit, ty: &str) -> Option<Vec<(String, bool)>> {
                 .map(|body| (source, ty, body))
         })?
     });
-    // Of a template's specialisations or of branches for several builds, any may be the one.
+    // With specialisations of a template or branches for several builds, any of them may apply.
     let [(source, ty, body)] = bodies.collect::<Vec<_>>().try_into().ok()?;
     if tree::named(ty)
         .iter()
@@ -109,7 +109,7 @@ fn fields(unit: &Unit, ty: &str) -> Option<Vec<(String, bool)>> {
                 let mut cursor = member.walk();
                 for declarator in member.children_by_field_name("declarator", &mut cursor) {
                     let name = tree::declared_name(source, declarator).pop()?;
-                    // A function is no field.
+                    // A function is not a field.
                     if !source.node_text(declarator).contains('(') {
                         found.push((name.to_owned(), is_pointer && constant));
                     }

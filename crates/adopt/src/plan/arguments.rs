@@ -8,7 +8,7 @@ use crate::tree;
 use tuner_core::plan::Role;
 
 impl Plan {
-    /// Makes sizes of the integers that the launch passes.
+    /// Makes sizes from the integers that the launch passes.
     pub(super) fn scalars<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let Some(scope) = known.scope() else {
             return;
@@ -30,7 +30,7 @@ impl Plan {
             // On `host` itself the translation would record a size before it is known to be needed.
             let mut trial = host.trial();
             let meaning = trial.express(scope, node, 0);
-            // A parameter or an expression over names has a value already.
+            // A parameter or an expression over names already has a value.
             let made = match &meaning {
                 Some(Expr::Name(name)) => !trial.invented.iter().any(|(known, _)| known == name),
                 Some(Expr::Number(_)) | None => false,
@@ -48,7 +48,7 @@ impl Plan {
         }
     }
 
-    /// Returns a name that no parameter has and that an expression can use.
+    /// Returns a name that is not a parameter and is valid in an expression.
     pub(crate) fn size_name(&self, name: &str) -> String {
         if self.parameters.iter().any(|each| each.name == name) {
             format!("{name}_size")
@@ -72,7 +72,7 @@ impl Plan {
                 argument.multiplier = multipliers.get(&parameter.name).copied().unwrap_or(1);
                 argument.role = roles.get(&parameter.name).copied().unwrap_or(Role::Input);
                 argument.zeroed = given.is_some_and(|(node, scope)| host.zeroes(scope, node));
-                // The kernel may add to what the host cleared; an output would begin as NaN.
+                // The kernel may add to the cleared buffer; an output would start as NaN.
                 if argument.zeroed && argument.role == Role::Output {
                     argument.role = Role::Inout;
                 }
@@ -84,7 +84,7 @@ impl Plan {
                     host.invent = is_whole(&parameter.ty);
                     argument.value = given.and_then(|(node, scope)| host.express(scope, node, 0));
                     host.invent = false;
-                    // A launch may leave out what has a default.
+                    // A launch may omit an argument with a default.
                     if given.is_none()
                         && known.launch.is_some()
                         && let Some(text) = &parameter.default

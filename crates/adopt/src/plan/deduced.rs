@@ -1,11 +1,11 @@
-//! Types of a template that a launch leaves to the compiler, which deduces them from the arguments.
+//! Template types that the compiler deduces from the arguments of a launch.
 
 use super::KernelContext;
 use crate::tree::{self, Node, Source, words};
 use crate::types::bytes_of;
 use crate::unit::Unit;
 
-/// Words of a declaration that are no part of its type.
+/// Words of a declaration that are not part of its type.
 const QUALIFIERS: [&str; 6] = [
     "const",
     "volatile",
@@ -15,7 +15,7 @@ const QUALIFIERS: [&str; 6] = [
     "restrict",
 ];
 
-/// Returns the type of a type parameter as the arguments of the launch show it: those passed by name, declared in
+/// Returns the type of a type parameter from the arguments of the launch: those passed by name, declared in
 /// the launching function.
 pub(super) fn deduced(known: &KernelContext<'_>, parameter: &str) -> Option<String> {
     let launch = known.launch.as_ref()?;
@@ -31,8 +31,8 @@ pub(super) fn deduced(known: &KernelContext<'_>, parameter: &str) -> Option<Stri
     })
 }
 
-/// Reports whether a type is no other name of one that only a header out of reach has, such as
-/// `typedef at::BFloat16 bf16;`.
+/// Reports whether a type is not an alias of a type in an unreachable header, such as `typedef at::BFloat16
+/// bf16;`.
 fn is_complete(unit: &Unit, ty: &str) -> bool {
     let is_known = |word: &str| {
         matches!(word, "unsigned" | "signed" | "typedef" | "using" | "struct")

@@ -126,7 +126,7 @@ impl Plan {
         self.number_argument(known, name, text.as_deref(), number, host)
     }
 
-    /// Returns a number as an argument: its value, or a parameter where it looks like a tile size.
+    /// Returns a number as an argument: its value, or a parameter if it looks like a tile size.
     fn number_argument<'u>(
         &mut self,
         known: &KernelContext<'u>,
@@ -152,7 +152,7 @@ impl Plan {
             if let (Some(scope), Some(spelled), Some(_)) = (scope, spelled, number) {
                 host.fix(scope, spelled, value);
             }
-            // It is missing from the launch's sizes.
+            // The launch's sizes lack it.
             if is_of_data(name) {
                 self.dimensions.push(value.max(1));
             }
@@ -175,8 +175,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// Returns an argument as the launch writes it where its value would not do: a word of the language, or what has
-    /// names of other scopes. The value of a cast to a type of them has another type.
+    /// Returns an argument in the notation of the launch if its value is not sufficient: a keyword, or an
+    /// expression with names of other scopes. A cast to a type of them changes the type of the value.
     fn as_written<'u>(
         &mut self,
         known: &KernelContext<'u>,
@@ -217,7 +217,8 @@ impl Plan {
         words != [text] && words.iter().all(is_known)
     }
 
-    /// Returns the text of an argument with values for the names of the host's function, which the template lacks.
+    /// Returns the text of an argument with values for the names of the host's function, which the template
+    /// lacks.
     fn with_values<'u>(
         &mut self,
         known: &KernelContext<'u>,
@@ -253,20 +254,22 @@ impl Plan {
     }
 }
 
-/// Reports whether a template parameter is an extent of the data by its name.
+/// Reports whether a template parameter is an extent of the data, judged by its name.
 fn is_of_data(name: &str) -> bool {
     let lower = name.to_lowercase();
     lower == "d" || lower.contains("dim") && !lower.contains("tile")
 }
 
-/// Stands in the entry for an argument that is computed from the block's extents until these are known.
+/// Returns the placeholder in the entry for an argument that is computed from the block's extents, until
+/// these are known.
 fn placeholder(name: &str) -> String {
     format!("{{={name}}}")
 }
 
 impl Plan {
-    /// Replaces the template arguments that the host computes from the block's extents: by the same expression of the
-    /// parameters, so that both vary together, else by their values, and the block stays as it is.
+    /// Replaces the template arguments that the host computes from the block's extents: by the same
+    /// expression of the parameters, so that both vary together, else by their values, and then the block
+    /// is fixed.
     pub(super) fn compute_arguments<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         for each in std::mem::take(&mut self.computed) {
             let meaning = host.of_text(known.scope(), &each.text);
@@ -275,7 +278,7 @@ impl Plan {
             let mut names = Vec::new();
             match meaning {
                 Some(meaning) => meaning.names(&mut names),
-                // It depends on the block in a way that no expression of the space has.
+                // It depends on the block in a way that the space's expressions cannot represent.
                 None => names = known.names_of_block(host),
             }
             if made.is_none() && !names.is_empty() {
@@ -291,8 +294,8 @@ impl Plan {
         }
     }
 
-    /// Notes that the threads of a block do not vary, since a template argument depends on them: that of this name, or
-    /// one that the host computes from this name.
+    /// Records that the threads of a block do not vary because a template argument depends on them: the one
+    /// of this name, or one that the host computes from this name.
     pub(crate) fn keep_block(&mut self, name: &str) {
         self.keeps_block = true;
         self.notes.push(format!(
@@ -315,7 +318,7 @@ impl Plan {
                     let operator = match *operator {
                         same @ ("+" | "-" | "*" | "%") => same,
                         "//" => "/",
-                        // Other operators are Python's, or have another meaning for C++'s integers.
+                        // Other operators are Python's, or have a different meaning for C++'s integers.
                         _ => return None,
                     };
                     format!("({} {operator} {})", written(left)?, written(right)?)
@@ -332,8 +335,8 @@ impl Plan {
 }
 
 impl<'u> KernelContext<'u> {
-    /// Reports whether a template argument is one of the block's extents, or the host computes it from them. One that
-    /// has a meaning of its own is `computed` only.
+    /// Reports whether a template argument is one of the block's extents, or the host computes it from
+    /// them. One that also has another meaning is only `computed`.
     fn is_of_block(&self, text: &str, host: &Host<'u>, computed: bool) -> bool {
         let Some((scope, block)) = self.scope().zip(self.config(1)) else {
             return false;

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 const MAX_BLOCK: i64 = 1024;
 
 impl Plan {
-    /// Makes parameters of host variables in the block's extents.
+    /// Makes parameters from host variables in the block's extents.
     pub(super) fn block_of_host<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let Some((scope, block)) = known.scope().zip(known.config(1)) else {
             return;
@@ -39,7 +39,7 @@ impl Plan {
                 ),
                 Some(_) => continue,
             };
-            // Named twice, as in `dim3 block(n, n)`, its square must stay within the limit.
+            // If named twice, as in `dim3 block(n, n)`, its square must stay within the limit.
             let most = if times > 1 {
                 MAX_BLOCK.isqrt()
             } else {
@@ -65,7 +65,7 @@ impl Plan {
                 continue;
             }
             host.bind(scope, &name, &proposed);
-            // Less than a warp would leave lanes idle.
+            // A block smaller than a warp would leave lanes idle.
             let least = if value >= 32 && times == 1 { 32 } else { 1 };
             let values = neighbours(value)
                 .into_iter()
@@ -80,8 +80,8 @@ impl Plan {
         }
     }
 
-    /// Makes a parameter of a host variable that a `switch` turns into template arguments; its
-    /// values are those of the branches.
+    /// Makes a parameter from a host variable that a `switch` maps to template arguments; its values are
+    /// those of the branches.
     pub(super) fn branch_of_host<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let (Some(scope), Some((branch, proposed))) = (known.scope(), &known.branch) else {
             return;
@@ -96,7 +96,7 @@ impl Plan {
         });
     }
 
-    /// Sets the launch's extents where the file has them.
+    /// Sets the launch's extents if the file has them.
     pub(super) fn extents<'u>(
         &mut self,
         known: &KernelContext<'u>,
@@ -172,8 +172,8 @@ impl Plan {
     }
 }
 
-/// Returns the deciding branch of a launch and its variable's name as a parameter. Small numbers
-/// are case labels with other meanings and do not count.
+/// Returns the deciding branch of a launch and its variable's name as a parameter. Small numbers are case
+/// labels with other meanings and do not count.
 pub(super) fn branch(launch: &Launch<'_>) -> Option<(Branch, String)> {
     let branch = launch.branch().filter(|branch| branch.value >= 8)?;
     let proposed = format!("TUNE_{}", branch.name.to_uppercase());
@@ -202,7 +202,7 @@ impl Plan {
     }
 }
 
-/// Counts the dimensions of `blockIdx` that the code uses; 3 where the use is not understood.
+/// Counts the dimensions of `blockIdx` that the code uses; 3 if the use is not understood.
 fn block_axes(code: &str) -> usize {
     let plain: String = code.split_whitespace().collect();
     let axes = ["blockIdx.x", "blockIdx.y", "blockIdx.z"];
@@ -269,7 +269,7 @@ fn block_of_index(code: &str, mut meaning: impl FnMut(&str) -> Option<Expr>) -> 
     Some(all)
 }
 
-/// Guesses threads per block where no launch has them.
+/// Guesses threads per block if no launch specifies them.
 fn guessed_block(text: &str) -> Vec<Expr> {
     if let Some((_, rest)) = text.split_once("__launch_bounds__(")
         && let Some(bound) = rest

@@ -43,7 +43,7 @@ pub(crate) struct ProposedParameter {
 #[derive(Debug, Clone)]
 pub(crate) struct Argument {
     pub(crate) name: String,
-    /// Index of the kernel parameter; `None` where only another argument points to it.
+    /// Index of the kernel parameter; `None` if only another argument points to it.
     pub(crate) parameter: Option<usize>,
     /// Type in the source's spelling.
     pub(crate) spelled: String,
@@ -56,7 +56,7 @@ pub(crate) struct Argument {
     pub(crate) shape: Option<Expr>,
     /// A scalar's value.
     pub(crate) value: Option<Expr>,
-    /// Elements of a buffer for each index.
+    /// Elements of a buffer per index.
     pub(crate) multiplier: i64,
     /// Value of a vector or struct, in the search space's spelling.
     pub(crate) composed: Option<String>,
@@ -122,7 +122,7 @@ pub(crate) struct ComputedArgument {
     text: String,
     /// Argument for the file's block.
     value: String,
-    /// An expression alone would not do, such as that of a cast to another type.
+    /// An expression is not sufficient, for example because of a cast to another type.
     as_written: bool,
 }
 
@@ -136,7 +136,7 @@ pub(crate) struct Plan {
     pub(crate) guessed_entry: Vec<String>,
     /// Template arguments that the host computes from the block's extents.
     pub(crate) computed: Vec<ComputedArgument>,
-    /// The block's extents stay, since template arguments that do not vary depend on them.
+    /// The block's extents are fixed, since template arguments that do not vary depend on them.
     pub(crate) keeps_block: bool,
     /// Extents of the data that are template arguments.
     pub(crate) dimensions: Vec<i64>,
@@ -178,12 +178,12 @@ impl Plan {
         }
     }
 
-    /// Builds the parts that need no compiler; `None` where the item is not a function.
+    /// Builds the parts that need no compiler; `None` if the item is not a function.
     pub(crate) fn read(unit: &Unit, item: usize, settings: &Settings<'_>) -> Option<Self> {
         Self::read_launch(unit, item, settings, &LaunchSelection::default())
     }
 
-    /// Builds the same parts by a selected launch.
+    /// Builds the same parts from a selected launch.
     pub(crate) fn read_launch(
         unit: &Unit,
         item: usize,
@@ -202,7 +202,7 @@ impl Plan {
                 (
                     launch::usable(&host, each),
                     std::cmp::Reverse(each.config.len()),
-                    // Of a switch over sizes, a medium one.
+                    // In a switch over sizes, a medium one.
                     each.branch().map_or(0, |it| -(it.value - 256).abs()),
                 )
             }),
@@ -253,7 +253,7 @@ impl Plan {
         Some(plan)
     }
 
-    /// Makes parameters of the user's macros.
+    /// Makes parameters from the user's macros.
     fn define(&mut self, unit: &Unit, given: &[(String, Vec<i64>)], host: &mut Host<'_>) {
         for (name, values) in given {
             let Some(default) = values.first().copied() else {
@@ -351,7 +351,7 @@ impl Plan {
             pointed.extend(compose(argument, &described, &mut self.sizes));
             argument.ty = described.yaml;
         }
-        // A search space points only to buffers that are declared before.
+        // A search space can only point to buffers that are declared before.
         pointed.append(&mut self.arguments);
         self.arguments = pointed;
         super::sizes::shapes(self, unit);
@@ -413,7 +413,7 @@ pub(crate) fn defaults(plan: &Plan) -> BTreeMap<String, i64> {
         .iter()
         .map(|each| (each.name.clone(), each.default));
     let device = [
-        // Extents may name these and need some value here: that of an H100.
+        // Extents may contain these names, so they need a value here: an H100's.
         ("DEVICE_SM_COUNT", 132),
         ("DEVICE_MAX_THREADS", 1024),
         ("DEVICE_SHARED_BYTES", 232_448),

@@ -1,4 +1,4 @@
-//! Launch and sizes that the user states.
+//! Launch and sizes specified by the user.
 
 use super::{AdoptError, Plan, Settings};
 use crate::expr::Expr;
@@ -9,12 +9,12 @@ use std::str::FromStr;
 use tuner_core::escape::shell;
 use tuner_kernel::catalog::shown;
 
-/// A launch as the user states it: expressions of sizes, in C++ notation.
+/// A user-specified launch: expressions of sizes, in C++ notation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatedLaunch {
     /// Blocks in x, y, z.
     pub grid: Vec<String>,
-    /// Threads a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub block: Vec<String>,
     /// Dynamic shared memory a block, bytes.
     pub shared: Option<String>,
@@ -32,10 +32,10 @@ const PARTS: [&str; 3] = ["grid", "block", "shared"];
 impl FromStr for StatedLaunch {
     type Err = String;
 
-    /// Reads `grid=(X, Y, Z) block=(X, Y, Z) shared=BYTES`, in any order, `shared` where needed.
+    /// Parses `grid=(X, Y, Z) block=(X, Y, Z) shared=BYTES`, in any order, `shared` if needed.
     ///
     /// # Errors
-    /// Returns what is expected.
+    /// The expected syntax.
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = || {
             format!(
@@ -66,7 +66,7 @@ impl FromStr for StatedLaunch {
     }
 }
 
-/// Returns the characters outside parentheses; `None` where parentheses do not match.
+/// Returns the characters outside parentheses; `None` if parentheses do not match.
 fn outside(text: &str) -> Option<Vec<(usize, char)>> {
     let mut depth = 0_usize;
     let mut found = Vec::new();
@@ -92,7 +92,7 @@ fn assignments(text: &str) -> Option<Vec<(&str, &str)>> {
     };
     let mut found = Vec::new();
     let mut rest = text.trim_end();
-    // From the last: a value may have spaces in it, and only the next name ends it.
+    // From the last one: a value may contain spaces, so only the next name ends it.
     for (at, character) in outside(text)?.into_iter().rev() {
         if character == '=' && assigns(at) {
             let (head, value) = (rest.get(..at)?.trim_end(), rest.get(at + 1..)?);
@@ -126,8 +126,8 @@ fn elements(text: &str) -> Option<Vec<String>> {
 }
 
 impl Plan {
-    /// Takes the launch and the sizes that the user states in place of guesses. Returns the sizes that
-    /// only a field of a struct can be.
+    /// Applies the user's launch and sizes in place of guesses. Returns the sizes that can only be fields
+    /// of a struct.
     pub(crate) fn state<'s>(
         &mut self,
         unit: &Unit,
@@ -165,7 +165,8 @@ impl Plan {
         Ok(fields)
     }
 
-    /// Refuses a stated size that is not a field of a struct, now that the compiler has told the types.
+    /// Rejects a specified size that is not a field of a struct, now that the compiler has determined the
+    /// types.
     pub(crate) fn check_fields(&mut self, fields: &[&str]) -> Result<(), AdoptError> {
         let values = self.arguments.iter().flat_map(|each| &each.composed);
         let known: Vec<&str> = values.flat_map(|value| words(value)).collect();
@@ -179,7 +180,7 @@ impl Plan {
         }
     }
 
-    /// Notes the commands that state a guessed launch, and read it from a run of a program.
+    /// Adds notes with the commands that specify a guessed launch, or read it from a run of a program.
     pub(crate) fn ask_for_launch(&mut self, unit: &Unit, settings: &Settings<'_>) {
         if !self.guesses_launch() {
             return;
@@ -210,31 +211,31 @@ impl Plan {
             },
             file,
             self.kernel,
-            // `--launch` is in the notation of C++, where `//` begins a comment.
+            // `--launch` is in the notation of C++, where `//` starts a comment.
             shell(&launch.replace("//", "/")),
         ));
     }
 
-    /// Reports whether the grid or the block is a guess: too little shared memory is found out, and too
-    /// much does no harm.
+    /// Reports whether the grid or the block is a guess. Guessed shared memory does not count: too little
+    /// is detected, and too much is harmless.
     pub(crate) fn guesses_launch(&self) -> bool {
         self.guessed_launch.iter().any(|part| *part != "shared")
     }
 
-    /// Translates a stated expression of sizes, parameters and the file's constants.
+    /// Translates a user-specified expression of sizes, parameters and the file's constants.
     fn stated(&self, text: &str, host: &mut Host<'_>) -> Result<Expr, AdoptError> {
         let sizes = self.sizes.iter().map(|(name, _)| name);
         let names = sizes.chain(self.parameters.iter().map(|each| &each.name));
         let mut values: Vec<(String, Expr)> = names
             .map(|name| (name.clone(), Expr::Name(name.clone())))
             .collect();
-        // A size has another name than the argument where the name is reserved.
+        // A size has a different name than the argument if the name is reserved.
         for argument in &self.arguments {
             if let Some(value @ Expr::Name(_)) = &argument.value {
                 values.push((argument.name.clone(), value.clone()));
             }
         }
-        // The parser leaves out what it cannot read.
+        // The parser omits text that it cannot parse.
         let is_read =
             initialised(text).is_some_and(|source| !source.tree().root_node().has_error());
         let value = is_read.then(|| host.snippet(None, text, &values, 0));

@@ -31,7 +31,7 @@ pub(super) fn tunables(unit: &Unit, kernel: usize) -> Vec<Tunable> {
         let mut add = |name: &str, text: &str, definition: Definition, uses: usize| {
             let value: Option<i64> = text.trim().trim_matches(['(', ')']).parse().ok();
             if let Some(value) = value.filter(|value| looks_like_tiling(name, *value))
-                // As a macro the name would also replace a local variable or parameter that has it.
+                // A macro of this name would also replace a local variable or parameter of the name.
                 && given.get(name).copied().unwrap_or(0) <= uses
                 && found.iter().all(|known| known.name != name)
             {
@@ -64,7 +64,7 @@ pub(super) fn tunables(unit: &Unit, kernel: usize) -> Vec<Tunable> {
     found
 }
 
-/// Finds constants declared separately, at file scope or in a kernel.
+/// Finds separately declared constants, at file scope or in a kernel.
 fn constants(
     source: &tree::Source,
     node: tree::Node<'_>,

@@ -72,7 +72,7 @@ impl Plan {
             let mut cursor = node.walk();
             for declarator in node.children_by_field_name("declarator", &mut cursor) {
                 let names = tree::declared_name(source, declarator);
-                // A variable with an initializer keeps it; others start as zeros.
+                // A variable with an initializer keeps it; other variables start as zeros.
                 let Some(name) = names.last().filter(|name| {
                     let fresh = declarator.kind() != "init_declarator";
                     fresh && (constant || filled(unit, name) || used.contains(**name))

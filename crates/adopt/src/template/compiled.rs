@@ -10,7 +10,7 @@ pub(crate) struct CompiledTemplate {
     pub(crate) text: String,
     /// The kernel's parameters according to the compiler.
     pub(crate) parameters: Option<Vec<Parameter>>,
-    /// Include folders that the search space must name.
+    /// Include folders that the search space must list.
     pub(crate) include: Vec<PathBuf>,
     /// Notes for the user.
     pub(crate) notes: Vec<String>,

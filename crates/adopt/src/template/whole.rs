@@ -1,4 +1,4 @@
-//! Templates that include the headers of the project as they are.
+//! Templates that include the headers of the project unchanged.
 
 use super::{AdoptError, CompiledTemplate, Settings, relative, source, with_origin};
 use crate::cut;
@@ -11,8 +11,8 @@ use tuner_kernel::catalog;
 use tuner_kernel::compile::Compiler;
 use tuner_kernel::declarations::signature;
 
-/// Returns the template with what the kernel reaches of its own file, and with whole headers; `None` where these do not
-/// compile for the device, or a constant of one is to become a parameter.
+/// Returns the template with the reachable items of its own file, and with whole headers; `None` if these
+/// do not compile for the device, or a constant of one is to become a parameter.
 pub(super) fn with_headers(
     settings: &Settings<'_>,
     unit: &Unit,
@@ -36,7 +36,8 @@ pub(super) fn with_headers(
         }
     }
     kept.extend(headers);
-    // The headers may test or use any macro of the file: without it another branch of them would be compiled.
+    // The headers may test or use any macro of the file: without it a different branch of them would be
+    // compiled.
     let is_macro = |at: &usize| own(at) && unit.item(*at).kind == Kind::Macro;
     kept.extend((0..unit.items.len()).filter(is_macro));
     let cut = cut::write(unit, &kept, demanded, &plan.tunables, &|name| {
@@ -63,7 +64,7 @@ pub(super) fn with_headers(
     }))
 }
 
-/// Returns the includes of the file whose headers, or headers of theirs, have one of these items.
+/// Returns the includes of the file whose headers, directly or transitively, have one of these items.
 fn headers_of(unit: &Unit, used: &BTreeSet<usize>) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     let mut header = None;
@@ -77,8 +78,8 @@ fn headers_of(unit: &Unit, used: &BTreeSet<usize>) -> BTreeSet<usize> {
     found
 }
 
-/// Adds the includes of the file whose headers define or undefine a macro that decides what these headers are: one that
-/// occurs in them, or in a macro of the file that does.
+/// Adds the includes of the file whose headers define or undefine a macro that affects these headers: one
+/// that occurs in them, or in a macro of the file that does.
 fn with_settings(unit: &Unit, headers: BTreeSet<usize>) -> BTreeSet<usize> {
     let mut found = headers;
     let mut used: BTreeSet<&str> = BTreeSet::new();
@@ -96,7 +97,7 @@ fn with_settings(unit: &Unit, headers: BTreeSet<usize>) -> BTreeSet<usize> {
             } else if sets {
                 found.extend(header);
             }
-            // Conditions around nothing that the reader sees count too.
+            // Conditions around code that the parser cannot see count too.
             if item.file != 0 && header.is_some_and(|header| found.contains(&header)) {
                 let source = unit.file(item.file);
                 used.extend(words(source.code(&(0..source.len()))));
@@ -108,7 +109,7 @@ fn with_settings(unit: &Unit, headers: BTreeSet<usize>) -> BTreeSet<usize> {
     }
 }
 
-/// Names the headers from the folder of the template.
+/// Writes the names of headers relative to the folder of the template.
 fn relative_includes(text: &str, folder: &Path) -> String {
     let named = |line: &str| {
         let path = line.strip_prefix("#include \"")?.strip_suffix('"')?;

@@ -1,8 +1,8 @@
 //! Uses of macros at file scope that define functions, types or variables, such as
 //! `DEFINE_OPERATION(add, +)`.
 //!
-//! The grammar reads such a line as the beginning of the next declaration, and nothing in it names what it
-//! declares. The macro is expanded to find the names; the line itself stays what enters a template.
+//! The grammar parses such a line as the start of the next declaration, and the line does not contain the
+//! declared names. The macro is expanded to find the names; the line itself enters the template unchanged.
 
 use super::kind::{Kind, kind_of};
 use crate::macros::{self, Macro, leading_to, listed};
@@ -16,7 +16,7 @@ use std::path::Path;
 pub(super) struct Use {
     /// Byte range.
     pub(super) at: Range<usize>,
-    /// Names that the expansion declares; none where all of it is host code or an instance.
+    /// Names that the expansion declares; empty if all of it is host code or an instance.
     pub(super) names: Vec<String>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Use {
 #[derive(Debug, Default)]
 pub(super) struct Defining {
     macros: BTreeMap<String, Macro>,
-    /// Macros that stand for `__device__`.
+    /// Macros that expand to `__device__`.
     annotations: BTreeSet<String>,
 }
 
@@ -58,7 +58,8 @@ impl Defining {
         used.collect()
     }
 
-    /// Returns the names that a text declares at file scope; none where all of it is host code or an instance.
+    /// Returns the names that a text declares at file scope; empty if all of it is host code or an
+    /// instance.
     fn declarations(&self, path: &Path, text: String) -> Vec<String> {
         if instantiates(&text) {
             return Vec::new();
@@ -79,7 +80,7 @@ impl Defining {
     }
 }
 
-/// Reports whether a text begins with an explicit instance of a template: `template void f<int>(int);`.
+/// Reports whether a text starts with an explicit instance of a template: `template void f<int>(int);`.
 fn instantiates(text: &str) -> bool {
     let rest = text.trim_start().strip_prefix("template");
     rest.is_some_and(|rest| {
@@ -119,8 +120,8 @@ fn inside(source: &Source, node: Node<'_>, found: &mut Vec<(Kind, Vec<String>)>)
     }
 }
 
-/// Finds the uses of macros that begin a declaration outside of all functions and types. `code` has no comments and
-/// literals.
+/// Finds the uses of macros that start a declaration outside of all functions and types. `code` has no
+/// comments and literals.
 fn places(code: &str, known: &BTreeMap<String, Macro>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     // Whether each open bracket is that of a namespace or `extern "C"`.

@@ -2,7 +2,7 @@
 
 use crate::tree::{self, Node, words};
 
-/// Kind of an item, which decides whether it is kept.
+/// Kind of an item, which determines whether it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `__global__`.

@@ -1,4 +1,4 @@
-//! Variables as the program set them.
+//! Variables with the values that the program set.
 
 use super::{Work, same_variable, variable};
 use crate::AdoptError;
@@ -8,11 +8,11 @@ use crate::plan::{Plan, Variable, VariableContent};
 use capture::Launch;
 use std::collections::BTreeSet;
 
-/// Start of the names of the tables that CUDA's math functions bring along: no data of the program.
+/// Prefix of the names of tables of CUDA's math functions, which are not data of the program.
 const CUDA_MATH_PREFIX: &str = "__cudart_";
 
 impl Work<'_, '_> {
-    /// Gives variables what the program had in them.
+    /// Sets variables to their captured contents.
     pub(super) fn variables(&mut self, plan: &mut Plan) -> Result<(), AdoptError> {
         let problems = self.problems;
         let Some(first) = problems.all.first() else {
@@ -47,7 +47,7 @@ impl Work<'_, '_> {
                 (VariableContent::Value(_), Some(_)) if constant.is_some() => {
                     held.held = VariableContent::Value(constant.unwrap_or_default());
                 }
-                // A file would have the addresses of the captured process.
+                // A file would contain the addresses of the captured process.
                 (_, Some(layout)) if layout.parts.iter().any(Part::is_pointer) => continue,
                 (_, Some(layout)) if layout.bytes > 0 && bytes % layout.bytes == 0 => {
                     let count = i64::try_from(bytes / layout.bytes).unwrap_or(1);
@@ -75,7 +75,7 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// Notes the variables that the launch read and that the search space does not set.
+    /// Records the variables that the launch read and that the search space does not set.
     fn note_unset(&mut self, launch: &Launch, kept: &[Variable]) {
         for buffer in &launch.buffers {
             let Some(name) = &buffer.variable else {
@@ -93,8 +93,8 @@ impl Work<'_, '_> {
         }
     }
 
-    /// Returns the value of a variable as a search space writes it; `None` if the captured launches
-    /// had different ones, or if it has no text: a number that is not finite, an unknown address.
+    /// Returns the value of a variable in the notation of a search space. `None` if the captured launches
+    /// had different values, or if it has no text: a non-finite number, an unknown address.
     fn constant(&self, name: &str, layout: &Layout) -> Result<Option<String>, AdoptError> {
         let mut texts = BTreeSet::new();
         for problem in &self.problems.all {
@@ -115,8 +115,8 @@ impl Work<'_, '_> {
     }
 }
 
-/// Returns another type of a variable that has as many bytes as the program's: the source may define its
-/// type otherwise in each branch of conditional compilation.
+/// Returns another type of a variable with the program's number of bytes: branches of conditional
+/// compilation may define different types.
 fn fitting_type(held: &Variable, bytes: u64) -> Option<String> {
     let fits = |ty: &str| {
         let own = layout(ty).map_or(0, |layout| layout.bytes);
