@@ -1,8 +1,8 @@
-//! Builds the shared libraries that CUDA programs load: the sources of `cuda-shim`, once a library,
-//! linked by the C compiler with the version of the symbols that NVIDIA's library has.
+//! Builds the shared libraries that CUDA programs load: the sources of `cuda-shim`, once per library,
+//! linked by the C compiler with the symbol versions of NVIDIA's library.
 //!
-//! cargo makes no shared library with versioned symbols, and installs none; these become data of
-//! this crate.
+//! cargo cannot build or install shared libraries with versioned symbols, so these become data of this
+//! crate.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -61,7 +61,7 @@ const LIBRARIES: [Library; 4] = [
     },
 ];
 
-/// The library whose functions are those of the machine's driver.
+/// The library that forwards its functions to the machine's driver.
 const FORWARD: &str = "forward";
 
 fn main() -> io::Result<()> {
@@ -101,7 +101,8 @@ fn build(library: &Library, shim: &Path, out: &Path) -> io::Result<()> {
     let mut names: BTreeSet<&str> = names.split_whitespace().collect();
     names.extend(implemented.iter().map(String::as_str));
     if library.variant == FORWARD {
-        // The driver of a GPU has no state for the runtime library: a jump would return an error in place of a pointer.
+        // The driver of a GPU has no state for the runtime library: a jump would return an error instead of
+        // a pointer.
         names.retain(|name| !name.starts_with("__cudaTuner"));
     }
     let stubs = out.join(format!("{}-stubs.rs", library.variant));
@@ -150,7 +151,8 @@ fn build(library: &Library, shim: &Path, out: &Path) -> io::Result<()> {
     link(library, &names, &archive, out)
 }
 
-/// A number that changes with the compiler and the sources: libraries share the state of a process if it is equal.
+/// Returns a number that changes with the compiler and the sources: libraries share the state of a process
+/// if it is equal.
 fn layout_number(sources: &Path) -> io::Result<u64> {
     let version = Command::new(variable("RUSTC")?).arg("-vV").output()?;
     let mut hasher = DefaultHasher::new();
@@ -212,7 +214,7 @@ fn run(mut command: Command) -> io::Result<()> {
     Err(io::Error::other(format!("{program} failed:\n{text}")))
 }
 
-/// Names of the functions that the sources of an interface, and those of both, export.
+/// Returns the names of the functions that the sources of an interface, and those of both, export.
 fn implemented(sources: &Path, interface: &str) -> io::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     let folders = [sources.join(interface), sources.join("both")];
@@ -231,7 +233,7 @@ fn implemented(sources: &Path, interface: &str) -> io::Result<BTreeSet<String>> 
     Ok(names)
 }
 
-/// Names of the functions that the library between a program and a driver has itself.
+/// Returns the names of the functions that the library between a program and a driver implements itself.
 fn hooks(path: &Path) -> io::Result<BTreeSet<String>> {
     let text = fs::read_to_string(path)?;
     let names = text.lines().filter_map(|line| {
@@ -244,7 +246,7 @@ fn hooks(path: &Path) -> io::Result<BTreeSet<String>> {
     Ok(exported.map(str::to_owned).collect())
 }
 
-/// Jumps to the functions of a driver, through a table that is filled when the library is loaded.
+/// Writes jumps to the functions of a driver, through a table that is filled when the library is loaded.
 fn make_jumps(names: &BTreeSet<&str>, own: &BTreeSet<String>) -> io::Result<String> {
     let names: Vec<&&str> = names.iter().filter(|name| !own.contains(**name)).collect();
     let count = names.len();
@@ -289,10 +291,10 @@ fn is_of_interface(name: &str, interface: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(exported) || name.starts_with("__cuda")
 }
 
-/// Functions for the names that the sources do not export: those of the default stream a thread
-/// continue in the plain ones, and the others report themselves as unsupported.
+/// Writes functions for the names that the sources do not export: those of the per-thread default stream
+/// jump to the plain ones, and the others report themselves as unsupported.
 fn make_stubs(names: &BTreeSet<&str>, implemented: &BTreeSet<String>) -> io::Result<String> {
-    // The call leaves the registers of arguments as they are.
+    // The call preserves the argument registers.
     let (call, jump, plt) = match variable("CARGO_CFG_TARGET_ARCH")?.as_str() {
         "x86_64" => (
             "push rdi\\npush rsi\\npush rdx\\npush rcx\\npush r8\\npush r9\\nsub rsp, 8\\n\

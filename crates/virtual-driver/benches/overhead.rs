@@ -132,7 +132,7 @@ fn main() {
     })
     .expect("the server");
     let (mut server_run, mut direct_run) = (through_server(&server), directly(arch));
-    // Both in turn, and the best of each: what else the machine does affects both alike.
+    // Both in turn, and the best of each: other load on the machine affects both equally.
     let (mut through, mut direct) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..RUNS {
         through = through.min(seconds(&mut server_run));

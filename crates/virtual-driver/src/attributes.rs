@@ -2,16 +2,16 @@
 
 use vgpu::Arch;
 
-/// Shared memory of a block without an opt-in, bytes.
+/// Shared memory per block without an opt-in, bytes.
 pub(crate) const DEFAULT_SHARED_BYTES: u32 = 48 << 10;
-/// Shared memory that the system keeps of each block, bytes.
+/// Shared memory that the system reserves per block, bytes.
 pub(crate) const RESERVED_SHARED_BYTES: i32 = 1024;
 
-/// Largest window of an access policy, bytes, as of an A100.
+/// Largest window of an access policy, bytes, from an A100.
 const MAX_WINDOW_BYTES: i32 = 134_213_632;
 
-/// Attributes that are the same for every GPU here: CUDA C++ Programming Guide 13.0, "Compute
-/// Capabilities", and the driver of an A100 for those that describe the system.
+/// Attributes that are equal for every GPU here: CUDA C++ Programming Guide 13.0, "Compute Capabilities",
+/// and the driver of an A100 for those that describe the system.
 const COMMON: [(u32, i32); 51] = [
     (1, 1024),
     (2, 1024),
@@ -66,16 +66,16 @@ const COMMON: [(u32, i32); 51] = [
     (144, 1),
 ];
 
-/// All attributes of a GPU. Those that are left out are zero: pageable memory is not accessible to
-/// kernels (88), and registered memory has no device address (91).
+/// Returns all attributes of a GPU. Omitted ones are zero: pageable memory is not accessible to kernels
+/// (88), and registered memory has no device address (91).
 pub(crate) fn device_attributes(arch: &Arch) -> Vec<(u32, i32)> {
     let int = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
     let memory_khz = 1_215_000;
-    // Two transfers a clock: bytes a second = 2 · clock · width / 8.
+    // Two transfers per clock: bytes per second = 2 · clock · width / 8.
     // Buses are multiples of 32 bits; the bandwidth of a data sheet is rounded.
     let bus_bits = arch.dram_gb_s * 1e9 * 8.0 / (2.0 * f64::from(memory_khz) * 1e3);
     let bus_bits = (bus_bits / 32.0).round() * 32.0;
-    // Three quarters of the L2 cache, as of an A100.
+    // Three quarters of the L2 cache, as on an A100.
     let persisting = i32::try_from(arch.l2_bytes / 4 * 3).unwrap_or(i32::MAX);
     let mut all = COMMON.to_vec();
     all.extend([

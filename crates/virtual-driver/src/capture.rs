@@ -41,7 +41,7 @@ impl Device {
             block: request.block,
             shared_bytes: request.shared_bytes,
         };
-        // A launch of a GPU that is repeated here was wanted before.
+        // A GPU launch that is repeated here has already been selected.
         if self.mirror.number().is_none() && !writer.wants(&function.name, &kernel, &shape) {
             return None;
         }
@@ -69,7 +69,7 @@ impl Device {
             }
         }
         let mut buffers: Vec<Reached> = Vec::new();
-        // Variables may hold addresses of further buffers, which are added to the end.
+        // Variables may contain addresses of further buffers, which are appended.
         while let Some((id, variable)) = ids.get(buffers.len()).cloned() {
             let all: u64 = ids.iter().map(|(id, _)| self.memory.len(*id)).sum();
             if !writer.has_room(&kernel, all) {
@@ -94,7 +94,7 @@ impl Device {
         })
     }
 
-    /// Notes a launch whose accesses are not known: the execution of PTX alone records them.
+    /// Records a launch without known accesses: only the execution of PTX records them.
     pub(crate) fn skip_without_ptx(&self, writer: &Writer, kernel: &str) {
         writer.skip(format!(
             "{kernel}: a launch was not captured, its module has no PTX; build with -arch=sm_80 or \
@@ -102,7 +102,7 @@ impl Device {
         ));
     }
 
-    /// The words of some bytes that are addresses; their buffers are added to `ids`.
+    /// Returns the words of some bytes that are addresses; adds their buffers to `ids`.
     fn pointers(&self, bytes: &[u8], ids: &mut Vec<(BufferId, Option<String>)>) -> Vec<Pointer> {
         let words = bytes.chunks_exact(ADDRESS_BYTES).enumerate();
         let found = words.filter_map(|(index, word)| {
@@ -153,7 +153,7 @@ impl Device {
         for reached in pending.buffers {
             contents.push(self.captured(reached, report, watch, cut));
         }
-        // Memory that no pointer here leads to: its existence is told, not its contents.
+        // Memory that no pointer here refers to: its existence is recorded, but not its contents.
         for id in self.memory.buffers().filter(|id| !known.contains(id)) {
             let [read, written] = ranges(report, id);
             if !read.is_empty() || !written.is_empty() {
@@ -175,7 +175,8 @@ impl Device {
         add(writer, launch, contents);
     }
 
-    /// Stores a launch whose accesses are known from its memory alone: `changed` has what it wrote.
+    /// Stores a launch whose accesses are known only from its memory: `changed` has the bytes that it
+    /// wrote.
     pub(crate) fn finish_compared(
         &self,
         pending: Pending,
@@ -207,7 +208,7 @@ impl Device {
     ) -> capture::Launch {
         let source = self.module(function.module).ok();
         let source = source.and_then(|module| module.source(&function.name));
-        // The summary counts this launch afterwards.
+        // The summary counts this launch later.
         let next = self.summary.launches + 1;
         capture::Launch {
             signature: full_name(&function.name),
@@ -238,7 +239,7 @@ impl Device {
         cut: bool,
     ) -> BufferContents {
         let [mut read, mut written] = ranges(report, reached.id);
-        // The device keeps a bounded number of ranges of each block, and always whether there were any.
+        // The device keeps a bounded number of ranges per block, but always whether there were any.
         if cut {
             let whole = [0, reached.before.len() as u64];
             for (ranges, touched) in [
@@ -253,7 +254,7 @@ impl Device {
         self.contents(reached, [read, written])
     }
 
-    /// A buffer with its contents, and the bytes of it that were read and written.
+    /// Returns a buffer with its contents, and the bytes of it that were read and written.
     fn contents(&self, reached: Reached, [read, written]: [Ranges; 2]) -> BufferContents {
         let after = (!written.is_empty()).then(|| self.memory.read(reached.id));
         BufferContents {
@@ -274,7 +275,7 @@ impl Device {
     }
 }
 
-/// Keeps a launch, without the variables that it did not use.
+/// Stores a launch, without the variables that it did not use.
 fn add(writer: &Writer, mut launch: capture::Launch, contents: Vec<BufferContents>) {
     let used = |index: usize, item: &BufferContents| {
         let touched = !item.buffer.read.is_empty() || !item.buffer.written.is_empty();
@@ -290,7 +291,7 @@ fn add(writer: &Writer, mut launch: capture::Launch, contents: Vec<BufferContent
         .enumerate()
         .map(|(index, item)| used(index, item))
         .collect();
-    // Pointers name buffers by their place, and places move when variables are left out.
+    // Pointers refer to buffers by index, and indices change when variables are omitted.
     let moved = |index: usize| keep.iter().take(index).filter(|kept| **kept).count();
     let mut kept: Vec<BufferContents> = Vec::new();
     for (item, _) in contents.into_iter().zip(&keep).filter(|(_, kept)| **kept) {
@@ -305,7 +306,7 @@ fn add(writer: &Writer, mut launch: capture::Launch, contents: Vec<BufferContent
     writer.add(launch, kept);
 }
 
-/// Bytes of a buffer that a launch read and wrote.
+/// Returns the bytes of a buffer that a launch read and wrote.
 fn ranges(report: &LaunchReport, id: BufferId) -> [Ranges; 2] {
     let of = |write: bool| {
         let lists = report.accesses.iter();
@@ -316,7 +317,7 @@ fn ranges(report: &LaunchReport, id: BufferId) -> [Ranges; 2] {
     [of(false), of(true)]
 }
 
-/// SHA-256 of a file, where it can be read.
+/// Returns the SHA-256 of a file if it can be read.
 fn hash_file(path: &str) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     Some(hex::encode(sha2::Sha256::digest(bytes)))

@@ -19,10 +19,10 @@ use crate::predicted::{PredictedTimes, Prediction};
 use crate::streams::Streams;
 use crate::summary::Summary;
 
-/// First address and end of device memory: what [`GlobalMemory`] hands out.
+/// First address and end of device memory: the range of [`GlobalMemory`].
 pub(crate) const ADDRESSES: std::ops::Range<u64> = 0x10_0000_0000..1 << 46;
 
-/// Stack of a thread where the program sets no limit, bytes.
+/// Stack of a thread if the program sets no limit, bytes.
 const DEFAULT_STACK_BYTES: u32 = 1024;
 
 /// How programs run.
@@ -30,13 +30,13 @@ const DEFAULT_STACK_BYTES: u32 = 1024;
 pub struct Options {
     /// The GPU.
     pub arch: &'static Arch,
-    /// Races and unwritten memory are looked for; faults always are.
+    /// Detect races and unwritten memory; faults are always detected.
     pub hazards: bool,
-    /// Kernels that are checked, by a part of their name; empty for all. The others run unchecked.
+    /// Kernels that are checked, by a part of their name; empty for all. Others run unchecked.
     pub kernels: Vec<String>,
     /// Lane instructions after which a launch is stopped; `None` for no limit.
     pub lane_budget: Option<u64>,
-    /// Host threads; 0 is one a core.
+    /// Host threads; 0 is one per core.
     pub threads: usize,
     /// Folder of files that the process and the device share.
     pub folder: PathBuf,
@@ -60,11 +60,11 @@ pub(crate) struct Function {
     pub(crate) info: FunctionInfo,
     /// Most dynamic shared memory, bytes.
     pub(crate) dynamic_limit: u64,
-    /// Clusters may have more blocks than every device allows.
+    /// Clusters may exceed the size that every device allows.
     pub(crate) non_portable_cluster: bool,
 }
 
-/// Summary of a process up to the launch that runs.
+/// Summary of a process up to the running launch.
 #[derive(Debug, Default)]
 pub(crate) struct Published {
     pub(crate) summary: Summary,
@@ -87,14 +87,14 @@ pub struct Device {
     pub(crate) streams: Streams,
     pub(crate) summary: Summary,
     pub(crate) predicted: PredictedTimes,
-    /// The summary while a launch runs, for the end of the process meanwhile.
+    /// The summary during a launch, for the case that the process ends meanwhile.
     pub(crate) published: Arc<Mutex<Published>>,
     /// A fault of a kernel: every request fails with it until a reset.
     pub(crate) sticky: Code,
     /// `cudaLimitStackSize`, bytes.
     pub(crate) stack_bytes: u32,
     pub(crate) started: Instant,
-    /// A sentence for the program about the request that failed.
+    /// Message for the program about the failed request.
     pub(crate) failure: String,
 }
 
@@ -123,15 +123,15 @@ impl Device {
         }
     }
 
-    /// Ends the device; returns what the process did.
+    /// Ends the device; returns the summary of the process.
     #[must_use]
     pub fn into_summary(mut self) -> Summary {
         self.summary.time_us = self.streams.now_us();
         self.summary
     }
 
-    /// Runs something long, the run of a kernel, that does not use the summary: the server has it
-    /// meanwhile, since the process may end before the run does.
+    /// Runs long work, the run of a kernel, that does not use the summary: the server has it meanwhile,
+    /// since the process may end before the run does.
     pub(crate) fn publish_during<T>(
         &mut self,
         kernel: &str,
@@ -174,7 +174,7 @@ impl Device {
         }
     }
 
-    /// Sets a limit, of which those of the stack and of the heap of kernels have an effect.
+    /// Sets a limit; only those of the stack and of the kernels' heap have an effect.
     pub(crate) fn set_limit(&mut self, limit: u32, value: u64) -> Result<(), Code> {
         const STACK: u32 = 0;
         const MALLOC_HEAP: u32 = 2;
@@ -274,7 +274,7 @@ impl Device {
         let optin = u64::from(self.options.arch.shared_bytes_optin);
         let found = slot(id).and_then(|index| self.functions.get_mut(index));
         let function = found.ok_or(errors::INVALID_HANDLE)?;
-        // The attributes before are those of the code, and a carveout is a percentage, -1 for the default.
+        // Earlier attributes are those of the code, and a carveout is a percentage, -1 for the default.
         let known = (MAX_DYNAMIC_SHARED..=LAST).contains(&attribute);
         if !known || attribute == CARVEOUT && !(-1..=100).contains(&value) {
             return Err(errors::INVALID_VALUE);
@@ -295,7 +295,7 @@ impl Device {
         Ok(())
     }
 
-    /// Blocks of a kernel that a multiprocessor holds.
+    /// Returns the blocks of a kernel that fit on a multiprocessor.
     pub(crate) fn occupancy(&self, id: u64, threads: u32, shared_bytes: u64) -> Result<u32, Code> {
         let function = self.function(id)?;
         if threads > function.info.max_threads {
@@ -312,7 +312,7 @@ impl Device {
     }
 }
 
-/// Index of a number that counts from 1.
+/// Returns the index of a number that counts from 1.
 fn slot(number: u64) -> Option<usize> {
     usize::try_from(number.checked_sub(1)?).ok()
 }

@@ -19,7 +19,7 @@ const COMPRESSED_ZSTD: u64 = 0x8000;
 const ARCHITECTURE_SPECIFIC: u64 = 0x10_0000;
 /// Flag of targets such as `sm_100f`.
 const FAMILY_SPECIFIC: u64 = 0x20_0000;
-/// Largest decompressed entry, bytes: a limit for sizes that a broken file states.
+/// Largest decompressed entry, bytes: a limit for the sizes in a broken file.
 const MAX_ENTRY_BYTES: u64 = 1 << 30;
 
 /// Code for one GPU.
@@ -142,13 +142,13 @@ fn entries(bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
             decompressed_bytes: field::<8>(rest, 56)?,
             data: rest.get(header_bytes..whole)?,
         });
-        // An entry that states no size must not be read for ever.
+        // An entry of size zero must not be read forever.
         rest = rest.get(whole.max(1)..)?;
     }
     Some(out)
 }
 
-/// Splits the fat binaries that a compiler embeds one after the other.
+/// Splits the concatenated fat binaries that a compiler embeds.
 pub(crate) fn split_images(section: &[u8]) -> Vec<Vec<u8>> {
     /// Alignment of each.
     const ALIGNMENT: usize = 8;
@@ -181,11 +181,11 @@ pub fn read_image(bytes: &[u8], capability: u32) -> Result<Image, ImageError> {
     }
 }
 
-/// Code of an image that is not packed of several.
+/// Code of an image that does not consist of several parts.
 #[derive(Debug, Default)]
 struct Part {
     image: Image,
-    /// PTX that the GPU could use and does not, where there is no other.
+    /// Unused PTX that the GPU could run, if there is no other code.
     other_ptx: Option<String>,
 }
 
@@ -209,9 +209,11 @@ fn read_part(bytes: &[u8], capability: u32) -> Result<Part, ImageError> {
     }
 }
 
-/// Links the PTX of all parts. Machine code is that of the part that has no other: the compiler's own link of them.
+/// Links the PTX of all parts. Machine code is taken from the part without PTX: the compiler's own link of
+/// all parts.
 fn link_parts(parts: &[&[u8]], capability: u32) -> Result<Image, ImageError> {
-    // The compiler's own link of PTX alone is a fat binary without entries: the driver links the parts.
+    // The compiler's own link of PTX-only parts is a fat binary without entries: the driver links the
+    // parts.
     let is_empty = |part: &&&[u8]| {
         let is_binary = field::<4>(part, 0) == Some(u64::from(FAT_BINARY_MAGIC));
         is_binary && entries(part).is_some_and(|entries| entries.is_empty())
@@ -222,7 +224,7 @@ fn link_parts(parts: &[&[u8]], capability: u32) -> Result<Image, ImageError> {
     let is_linked = |part: &&Part| part.image.ptx.is_none() && part.other_ptx.is_none();
     let linked = parts.iter().find(is_linked);
     let linked = linked.and_then(|part| part.image.cubin.clone());
-    // PTX of a part that the GPU would not run is no part of the program.
+    // PTX that the GPU would not run is not part of the program.
     if linked.is_some() && parts.iter().any(|part| part.other_ptx.is_some()) {
         return Ok(Image {
             ptx: None,
@@ -233,7 +235,7 @@ fn link_parts(parts: &[&[u8]], capability: u32) -> Result<Image, ImageError> {
     let texts = texts.filter_map(|part| part.image.ptx.or(part.other_ptx));
     let texts: Vec<String> = texts.collect();
     let text = link(&texts).map_err(|error| ImageError::Link(error.to_string()))?;
-    // The compiler's own link has no undefined functions but those of its libraries.
+    // The compiler's own link has no undefined functions except those of its libraries.
     if let Some(name) = find_undefined(&text).filter(|_| linked.is_none()) {
         return Err(ImageError::Link(format!("undefined reference to `{name}`")));
     }
@@ -243,9 +245,9 @@ fn link_parts(parts: &[&[u8]], capability: u32) -> Result<Image, ImageError> {
     })
 }
 
-/// Returns the newest PTX and machine code that the GPU can use. The driver prefers machine code. Hazards need
-/// PTX, so it is left out only where it is another program: compiled with other features of a GPU than the
-/// machine code.
+/// Returns the newest PTX and machine code that the GPU can use. The driver prefers machine code. Hazards
+/// need PTX, so PTX is only omitted if it is a different program: compiled with other features of a GPU
+/// than the machine code.
 fn choose(entries: &[Entry<'_>], capability: u32) -> Result<Part, ImageError> {
     let newest = |kind: u16, features: Option<Features>| {
         let fitting = entries.iter().filter(|entry| entry.kind == kind);
@@ -350,19 +352,19 @@ mod tests {
             let text = image.ptx.map(|text| text.contains("sm_90a"));
             Some((text, image.cubin.is_some()))
         };
-        // The order of the entries decides nothing.
+        // The order of the entries has no effect.
         let mut all = vec![ptx(90, A, featured), elf(90, A), ptx(90, 0, plain)];
         assert_eq!(chosen(&all, 90), Some((Some(true), true)));
         all.reverse();
         assert_eq!(chosen(&all, 90), Some((Some(true), true)));
         assert_eq!(chosen(&all, 100), Some((Some(false), false)));
-        // The driver runs the machine code, of which there is no PTX.
+        // The driver runs the machine code, for which there is no PTX.
         assert_eq!(chosen(&all[..2], 90), Some((None, true)));
         assert_eq!(
             chosen(&[ptx(80, 0, plain), elf(90, 0)], 90),
             Some((Some(false), true))
         );
-        // Nor does it run PTX with features beside machine code without them.
+        // Nor does it run PTX with features next to machine code without them.
         assert_eq!(
             chosen(&[ptx(90, A, featured), elf(90, 0)], 90),
             Some((None, true))

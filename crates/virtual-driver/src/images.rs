@@ -146,7 +146,7 @@ fn texel_format(format: Format) -> TexelFormat {
     }
 }
 
-/// Address mode of a number of `cudaTextureAddressMode`.
+/// Returns the address mode of a number of `cudaTextureAddressMode`.
 fn address_mode(number: u32) -> AddressMode {
     match number {
         0 => AddressMode::Wrap,

@@ -1,4 +1,4 @@
-//! Launches: what a driver refuses, the run on the virtual GPU, faults and hazards.
+//! Launches: a driver's rejections, the run on the virtual GPU, faults and hazards.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,12 +14,12 @@ use crate::streams::{Access, Conflict};
 use crate::summary::coordinates;
 use crate::time::launch_us;
 
-/// Warp instructions after which a block is taken for endless.
+/// Warp instructions after which a block is considered endless.
 const BLOCK_BUDGET: u64 = 1 << 36;
-/// Hazards of one launch that are kept apart.
+/// Maximum number of hazards of one launch that are kept separately.
 const MAX_HAZARDS: usize = 64;
 
-/// A launch as the program states it.
+/// A launch as requested by the program.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) stream: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Request {
 }
 
 impl Device {
-    /// Runs a launch; returns the text that the kernel printed. A refused launch is an error at once, a
+    /// Runs a launch; returns the text that the kernel printed. A rejected launch is an immediate error; a
     /// fault is the error of every later request.
     pub(crate) fn launch(&mut self, request: &Request) -> Result<Vec<u8>, Code> {
         self.check()?;
@@ -50,7 +50,7 @@ impl Device {
         // Before the capture, which stores the memory as the host left it.
         self.take_shared();
         let pending = self.begin_capture(request, &function);
-        // Nothing else needs the accesses, whose record slows a launch down.
+        // Only captures and unordered streams need the accesses, whose recording slows a launch down.
         let watched = pending.is_some() || self.streams.can_conflict();
         let watch = watched.then(|| self.watch());
         let launch = self.prepare(request, &function, watch);
@@ -84,7 +84,7 @@ impl Device {
         })?;
         self.report_progress(&function, began);
         self.give_shared();
-        // The limit of work ended it: its accesses are not complete.
+        // The limit of work ended it, so its accesses are incomplete.
         let cut = report.stop == Some(Stop::LaneBudget) && self.mirror.number().is_some();
         if let Some((pending, watch)) = pending.zip(launch.watch.as_deref()).filter(|_| !cut) {
             self.take_results(&function);
@@ -217,7 +217,7 @@ impl Device {
         let time_us = predicted.unwrap_or_else(bound);
         self.summary
             .add_launch(&function.name, &report.counters, time_us);
-        // A launch that the user's own limit ends has no hazard for that reason.
+        // A launch ended by the user's own limit is not a hazard.
         let limited = report.stop == Some(Stop::LaneBudget);
         for hazard in &report.hazards {
             let by_limit = limited && hazard.kind == HazardKind::Timeout;
@@ -250,7 +250,7 @@ impl Device {
         );
     }
 
-    /// Reports whether a launch can find memory that the host shares: by an argument, or as a managed
+    /// Reports whether a launch can reach memory that the host shares: by an argument, or as a managed
     /// variable.
     fn sees_host_memory(&self, request: &Request, function: &Function) -> bool {
         let words = function.info.parameters.iter().flat_map(|parameter| {
@@ -271,7 +271,7 @@ impl Device {
         }
     }
 
-    /// Reports a launch that did not run because the virtual GPU lacks something.
+    /// Reports a launch that did not run because the virtual GPU lacks a feature.
     fn report_unsupported(&mut self, function: &Function, why: &str) {
         if self.summary.add_unsupported_launch(&function.name, why) {
             report_line(&format!(
@@ -281,7 +281,7 @@ impl Device {
         }
     }
 
-    /// The error that the program sees after a launch; `None` where a GPU continues.
+    /// Returns the error that the program sees after a launch; `None` if a GPU would continue.
     fn fault(&mut self, function: &Function, report: &LaunchReport) -> Option<Code> {
         match report.stop {
             Some(Stop::LaneBudget) => {
@@ -305,7 +305,7 @@ impl Device {
             .find_map(|hazard| fault_code(hazard.kind))
     }
 
-    /// Lane instructions that the program may still execute.
+    /// Returns the lane instructions that the program may still execute.
     fn remaining_work(&self) -> Option<u64> {
         let limit = self.options.lane_budget?;
         let kernels = self.summary.kernels.iter();
@@ -350,7 +350,7 @@ impl Device {
         }
     }
 
-    /// Bytes that a launch accessed, merged over its blocks.
+    /// Returns the bytes that a launch accessed, merged over its blocks.
     fn accesses(&self, report: &LaunchReport) -> Vec<Access> {
         let mut out = Vec::new();
         for (write, atomic) in [(false, false), (true, false), (false, true), (true, true)] {
@@ -387,7 +387,7 @@ impl Device {
 }
 
 impl Request {
-    /// Returns the clusters that the launch names.
+    /// Returns the clusters that the launch specifies.
     pub(crate) fn cluster(&self) -> Option<[u32; 3]> {
         (self.cluster != [1; 3]).then_some(self.cluster)
     }
@@ -411,8 +411,8 @@ fn with_host_limit(hazard: &Hazard) -> Hazard {
     }
 }
 
-/// Reports whether a read of unwritten memory is at a place that races with the write: the value is
-/// missing because the order is.
+/// Reports whether a read of unwritten memory is at a place that races with the write: the value is missing
+/// because the order is.
 fn follows_race(hazard: &Hazard, all: &[Hazard]) -> bool {
     let races = |other: &&Hazard| {
         other.kind == HazardKind::Race
@@ -424,7 +424,7 @@ fn follows_race(hazard: &Hazard, all: &[Hazard]) -> bool {
         && all.iter().any(|other| races(&other))
 }
 
-/// The error that a program sees after a hazard; `None` where a GPU goes on.
+/// Returns the error that a program sees after a hazard; `None` if a GPU would continue.
 pub(crate) fn fault_code(kind: HazardKind) -> Option<Code> {
     match kind {
         HazardKind::OutOfBounds => Some(errors::ILLEGAL_ADDRESS),

@@ -4,8 +4,8 @@
 //! program (libcudart, libcuda: `cuda-shim`) ── Unix socket ── server ── device ── vgpu
 //!                                                                         └── summary of kernels and hazards
 //! ```
-//! [`libraries`] unpacks the shared libraries that a program loads; [`Server`] answers its requests
-//! with a [`Device`] a process, on a virtual GPU; [`Summary`] is what the program's kernels did.
+//! [`libraries`] unpacks the shared libraries that a program loads; [`Server`] answers its requests with a
+//! [`Device`] per process, on a virtual GPU; [`Summary`] describes the executed kernels.
 
 mod attributes;
 mod capture;

@@ -3,7 +3,7 @@
 /// One shared library.
 #[derive(Debug, Clone, Copy)]
 pub struct Library {
-    /// File name; that of the library between a program and a driver is in a folder of its own.
+    /// File name; the library between a program and a driver is in a separate folder.
     pub name: &'static str,
     /// Contents.
     pub bytes: &'static [u8],
@@ -26,5 +26,5 @@ libraries!(
     "forward/libcuda.so.1"
 );
 
-/// Folder, below that of the libraries, of the one that passes calls on to the driver of a GPU.
+/// Folder, below that of the libraries, of the library that forwards calls to the driver of a GPU.
 pub const FORWARD: &str = "forward";

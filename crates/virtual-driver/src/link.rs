@@ -1,4 +1,5 @@
-//! Linker of PTX: one text of several, as of relocatable device code (`nvcc -rdc=true`) or `cuLinkAddData`.
+//! Linker of PTX: combines several texts into one, as for relocatable device code (`nvcc -rdc=true`) or
+//! `cuLinkAddData`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ enum Linkage {
     Visible,
     /// Equal definitions may be in several texts.
     Weak,
-    /// Known in its own text only.
+    /// Visible only in its own text.
     Internal,
 }
 
@@ -23,12 +24,12 @@ struct Item<'a> {
     symbol: Option<(&'a str, Linkage)>,
 }
 
-/// Definition of a symbol that several texts have.
+/// A symbol that several texts define.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("multiple definition of `{0}`")]
 pub(crate) struct Duplicate(String);
 
-/// Links texts into one; a single text stays as it is.
+/// Links texts into one; a single text stays unchanged.
 ///
 /// # Errors
 /// A symbol that two texts define.
@@ -80,7 +81,7 @@ pub(crate) fn link(texts: &[String]) -> Result<String, Duplicate> {
     Ok(head(&modules) + &prototypes + &variables + &functions)
 }
 
-/// The declaration of a function, which is no kernel, that a text defines.
+/// Returns the declaration of a non-kernel function that a text defines.
 fn prototype(text: &str) -> Option<&str> {
     let (head, _) = text.split_once('{')?;
     (!head.contains(".entry")).then_some(head)
@@ -107,10 +108,10 @@ pub(crate) fn find_undefined(text: &str) -> Option<String> {
     names.find(|name| !SYSTEM_FUNCTIONS.contains(&name.as_str()))
 }
 
-/// Place of a statement: number of its text, and number in it.
+/// Position of a statement: index of its text, and index in it.
 type Place = (usize, usize);
 
-/// Returns the place of the statement that each symbol of all texts keeps: its best one.
+/// Returns the position of the statement kept for each symbol of all texts.
 fn choose<'a>(modules: &[Vec<Item<'a>>]) -> Result<BTreeMap<&'a str, Place>, Duplicate> {
     const ONLY_DEFINITION: u8 = 3;
     let mut chosen: BTreeMap<&str, (u8, Place)> = BTreeMap::new();
@@ -150,7 +151,7 @@ fn is_function(text: &str) -> bool {
         .any(|word| word == ".func" || word == ".entry")
 }
 
-/// The newest version and target of all texts.
+/// Returns the header with the newest version and target of all texts.
 fn head(modules: &[Vec<Item<'_>>]) -> String {
     let latest = |directive: &str| {
         let items = modules.iter().flatten();
@@ -189,7 +190,7 @@ fn split(text: &str) -> Vec<Item<'_>> {
     items
 }
 
-/// Size of the statement that a text begins with.
+/// Returns the size of the statement at the start of a text.
 fn item_bytes(text: &str) -> usize {
     let by_line = [".version", ".target", ".address_size", ".file"];
     if by_line.iter().any(|directive| text.starts_with(directive)) {
@@ -216,7 +217,7 @@ fn item_bytes(text: &str) -> usize {
     text.len()
 }
 
-/// Name and linkage of what a statement declares.
+/// Returns name and linkage of the symbol that a statement declares.
 fn symbol(item: &str) -> Option<(&str, Linkage)> {
     let mut linkage = Linkage::Internal;
     let mut rest = item;

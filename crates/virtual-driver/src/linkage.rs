@@ -1,4 +1,4 @@
-//! How a program is linked with the CUDA runtime, and the images that it embeds.
+//! Linkage of a program with the CUDA runtime, and its embedded images.
 
 use object::Endianness;
 use object::elf::{DT_NEEDED, FileHeader64};
@@ -7,7 +7,7 @@ use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable};
 /// Linkage of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Linkage {
-    /// A runtime library that this crate has, or none.
+    /// A runtime library of this crate, or none.
     Shared,
     /// The runtime is part of the program.
     StaticRuntime,
@@ -22,14 +22,14 @@ const SECTION: &[u8] = b".nv_fatbin";
 /// Begin of the runtime libraries' names.
 const LIBRARY: &str = "libcudart.so.";
 
-/// Reads the linkage from the bytes of a program: a fat binary without a shared runtime library means
-/// that the runtime is in the program.
+/// Reads the linkage from the bytes of a program: a fat binary without a shared runtime library means that
+/// the runtime is in the program.
 #[must_use]
 pub fn read_linkage(bytes: &[u8]) -> Linkage {
     read(bytes).unwrap_or(Linkage::Other)
 }
 
-/// Reads the images in the bytes of a program, one after the other; `None` where it embeds none.
+/// Reads the concatenated images in the bytes of a program; `None` if it embeds none.
 pub(crate) fn embedded_images(bytes: &[u8]) -> Option<&[u8]> {
     let (endian, sections) = sections(bytes).ok()?;
     let (_, section) = sections.section_by_name(endian, SECTION)?;
@@ -38,7 +38,7 @@ pub(crate) fn embedded_images(bytes: &[u8]) -> Option<&[u8]> {
 
 type Sections<'a> = SectionTable<'a, FileHeader64<Endianness>>;
 
-/// The sections of a program; an error for bytes that are not one of 64 bits.
+/// Returns the sections of a program; an error unless it is a 64-bit one.
 fn sections(bytes: &[u8]) -> object::read::Result<(Endianness, Sections<'_>)> {
     let header = FileHeader64::<Endianness>::parse(bytes)?;
     let endian = header.endian()?;

@@ -1,7 +1,7 @@
 //! Memory that a program maps at reserved addresses (`cuMemMap`).
 //!
-//! The range of a reservation is one buffer, which reaches to the end of the last memory that the device may access:
-//! pieces that a program maps side by side are one allocation for kernels and copies.
+//! The range of a reservation is one buffer that extends to the end of the last accessible memory: adjacent
+//! mappings of a program are one allocation for kernels and copies.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ const READ_WRITE: u32 = 3;
 const FIRST_HANDLE: u64 = 0x7000_0000;
 const HANDLE_STEP: u64 = 16;
 
-/// Memory at a place of a reservation.
+/// Memory at an offset of a reservation.
 #[derive(Debug)]
 struct Part {
     bytes: u64,
@@ -36,13 +36,13 @@ struct Reservation {
 }
 
 impl Reservation {
-    /// End of the last part that the device may access.
+    /// Returns the end of the last part that the device may access.
     fn extent(&self) -> u64 {
         let parts = self.parts.iter().filter(|(_, part)| part.accessible);
         parts.map(|(at, part)| at + part.bytes).max().unwrap_or(0)
     }
 
-    /// Offsets of the parts that make up a range.
+    /// Returns the offsets of the parts of a range.
     fn parts_of(&self, offset: u64, bytes: u64) -> Result<Vec<u64>, Code> {
         let end = offset.checked_add(bytes).ok_or(errors::INVALID_VALUE)?;
         let mut next = offset;
@@ -82,7 +82,7 @@ pub(crate) struct Mappings {
 }
 
 impl Mappings {
-    /// The reservation that holds an address, with the offset of the address.
+    /// Returns the reservation that contains an address, with the offset of the address.
     fn find(&mut self, address: u64) -> Result<(&mut Reservation, u64), Code> {
         let found = self.reservations.range_mut(..=address).next_back();
         let (base, reservation) = found.ok_or(errors::INVALID_VALUE)?;
@@ -92,7 +92,7 @@ impl Mappings {
         }
     }
 
-    /// Bytes of memory that no buffer accounts for.
+    /// Returns the bytes of memory without a buffer.
     pub(crate) fn unaccounted_bytes(&self) -> u64 {
         let created: u64 = self.memory.values().map(|memory| memory.bytes).sum();
         let buffers = self.reservations.values().map(Reservation::extent);
@@ -107,7 +107,7 @@ impl Mappings {
     }
 }
 
-/// Fails where a size is none of mapped memory.
+/// Fails if a size is invalid for mapped memory.
 fn check_size(bytes: u64) -> Result<(), Code> {
     match bytes > 0 && bytes.is_multiple_of(GRANULARITY) {
         true => Ok(()),
@@ -218,7 +218,7 @@ impl Device {
         Ok(handle)
     }
 
-    /// The part that holds an address.
+    /// Returns the part that contains an address.
     fn part_at(&mut self, address: u64) -> Result<&Part, Code> {
         let (reservation, offset) = self.mappings.find(address)?;
         let part = reservation.parts.range(..=offset).next_back();
@@ -269,7 +269,7 @@ impl Device {
         Ok(())
     }
 
-    /// Gives or takes the device's access to mapped memory, whose contents stay.
+    /// Grants or revokes the device's access to mapped memory, whose contents stay.
     fn set_memory_access(
         &mut self,
         address: u64,
@@ -290,7 +290,7 @@ impl Device {
         let extent = reservation.extent();
         if !accessible {
             for (at, bytes, handle) in &changed {
-                // Before the buffer shrinks: the memory keeps its contents without access.
+                // Before the buffer shrinks, because the memory keeps its contents without access.
                 let mut contents = vec![0; *bytes as usize];
                 self.memory.read_at(buffer, *at, &mut contents);
                 self.memory.forget(buffer, *at..at + bytes);

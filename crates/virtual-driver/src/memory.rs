@@ -20,9 +20,9 @@ use crate::time::{device_copy_us, host_copy_us};
 #[derive(Debug)]
 pub(crate) struct SharedFile {
     file: File,
-    /// Offset of the first byte in the file: an address is at the same place of its page.
+    /// Offset of the first byte in the file, which preserves the address's offset in its page.
     offset: u64,
-    /// What both sides had after the last exchange.
+    /// Contents of both sides after the last exchange.
     known: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ struct Allocation {
     buffer: BufferId,
     bytes: u64,
     kind: u32,
-    /// Handle of the memory pool that it comes from.
+    /// Handle of its memory pool.
     pool: Option<u64>,
     shared: Option<SharedFile>,
     /// A variable of a module, which the program does not free.
@@ -45,19 +45,19 @@ pub(crate) struct Allocations {
 }
 
 impl SharedFile {
-    /// A path by which another process of the same user opens the file.
+    /// Returns a path by which another process of the same user opens the file.
     fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 }
 
-/// An allocation as the process sees it.
+/// An allocation from the view of the process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) address: u64,
     pub(crate) bytes: u64,
     pub(crate) kind: u32,
-    /// Handle of the memory pool that it comes from.
+    /// Handle of its memory pool.
     pub(crate) pool: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct BufferOffset {
 }
 
 impl Device {
-    /// Allocates memory; shared kinds come with the path of their file.
+    /// Allocates memory; for shared kinds also returns the path of their file.
     pub(crate) fn allocate(
         &mut self,
         bytes: u64,
@@ -104,7 +104,7 @@ impl Device {
         };
         let mut path = String::new();
         if matches!(kind, kind::PINNED | kind::MANAGED) {
-            // The system hands such memory out as zeros.
+            // The system zeroes such memory.
             self.memory.write(buffer, 0, &vec![0; bytes as usize]);
             let shared = self.share(address, vec![0; bytes as usize])?;
             path = shared.path();
@@ -117,7 +117,7 @@ impl Device {
         Ok((address, path))
     }
 
-    /// Notes an allocation that the GPU has room for and this machine has not.
+    /// Records an allocation that fits the GPU but not this machine.
     fn note_shortage(&mut self, bytes: u64) {
         let [free, _] = self.memory_info();
         if bytes <= free {
@@ -127,7 +127,7 @@ impl Device {
         }
     }
 
-    /// Makes the file of shared memory at an address.
+    /// Creates the file of shared memory at an address.
     fn share(&mut self, address: u64, contents: Vec<u8>) -> Result<SharedFile, Code> {
         let offset = address % PAGE;
         let length = (offset + contents.len() as u64).next_multiple_of(PAGE);
@@ -154,7 +154,7 @@ impl Device {
         })
     }
 
-    /// Makes a variable shared memory: a managed variable.
+    /// Converts a variable to shared memory: a managed variable.
     pub(crate) fn share_variable(&mut self, buffer: BufferId) -> Result<(u64, u64, String), Code> {
         let address = self.memory.address(buffer);
         let contents = self.memory.read(buffer);
@@ -173,7 +173,7 @@ impl Device {
         Ok((address, bytes, path))
     }
 
-    /// Frees an allocation. As on a GPU, this waits for the device, but for memory of a pool.
+    /// Frees an allocation. As on a GPU, this waits for the device, except for memory of a pool.
     pub(crate) fn free(&mut self, address: u64) -> Result<(), Code> {
         if self.freeable(address)?.pool.is_none() {
             self.streams.synchronize(cuda_shim::protocol::ALL_STREAMS);
@@ -182,10 +182,10 @@ impl Device {
         Ok(())
     }
 
-    /// The allocation that begins at an address, which the program may free.
+    /// Returns the allocation that starts at an address, which the program may free.
     pub(crate) fn freeable(&self, address: u64) -> Result<Found, Code> {
         let found = self.allocations.by_address.get(&address);
-        // An array is destroyed by its own function.
+        // Arrays are destroyed by a separate function.
         let kept = |found: &Allocation| {
             found.variable || found.kind == kind::ARRAY && self.arrays.contains_key(&address)
         };
@@ -210,7 +210,7 @@ impl Device {
         }
     }
 
-    /// The allocation or variable that holds an address.
+    /// Returns the allocation or variable that contains an address.
     pub(crate) fn find(&self, address: u64) -> Result<Found, Code> {
         let lookup = self.memory.find(address).ok_or(errors::INVALID_VALUE)?;
         let (base, bytes) = self
@@ -233,7 +233,7 @@ impl Device {
         [total.saturating_sub(used), total]
     }
 
-    /// The buffer of a range, which must be in one allocation.
+    /// Returns the buffer of a range, which must be in one allocation.
     pub(crate) fn resolve(&self, address: u64, bytes: u64) -> Result<BufferOffset, Code> {
         let lookup = self.memory.find(address).ok_or(errors::INVALID_VALUE)?;
         let buffer = lookup.buffer();
@@ -336,7 +336,7 @@ impl Device {
                 let to_offset =
                     to.offset + z * destination_shape.slice + y * destination_shape.pitch;
                 let from_offset = from.offset + z * shape.slice + y * shape.pitch;
-                // A copy of bytes that were never written leaves such bytes.
+                // A copy of unwritten bytes leaves unwritten bytes.
                 self.memory
                     .copy_range(from.buffer, from_offset, to.buffer, to_offset, shape.width)
                     .map_err(|_| errors::INVALID_VALUE)?;
@@ -384,7 +384,7 @@ impl Device {
         Ok(())
     }
 
-    /// Orders an access of a stream's operation to shared memory, which the host performs.
+    /// Orders an access to shared memory that the host performs for a stream's operation.
     pub(crate) fn note_access(
         &mut self,
         stream: u64,
@@ -398,7 +398,7 @@ impl Device {
         Ok(())
     }
 
-    /// Fails where the handle is not a stream's.
+    /// Fails if the handle is not a stream's.
     pub(crate) fn check_stream(&self, stream: u64) -> Result<(), Code> {
         match self.streams.holds(stream) {
             true => Ok(()),
@@ -406,7 +406,7 @@ impl Device {
         }
     }
 
-    /// Adds an operation to a stream and reports accesses without an order.
+    /// Adds an operation to a stream and reports unordered accesses.
     pub(crate) fn order(
         &mut self,
         stream: u64,
@@ -421,7 +421,7 @@ impl Device {
     }
 }
 
-/// Bytes from the first to the end of the last row.
+/// Returns the bytes from the first to the end of the last row.
 fn span(shape: Shape) -> Result<u64, Code> {
     if shape.depth == 0 || shape.height == 0 {
         return Ok(0);

@@ -1,6 +1,7 @@
-//! Launches of a GPU, repeated on the virtual one: it tells which bytes they read and wrote, and their hazards.
+//! Launches of a GPU, repeated on the virtual GPU, which reports the bytes that they read and wrote and
+//! their hazards.
 //!
-//! The results that are captured are those of the GPU. Addresses of its memory are replaced by those of the copies.
+//! Captured results are those of the GPU. Addresses of its memory are replaced by those of the copies.
 
 mod files;
 
@@ -26,12 +27,12 @@ const MAX_ELEMENT_BYTES: usize = 16;
 const MAX_DYNAMIC_SHARED: u32 = 8;
 const NON_PORTABLE_CLUSTER: u32 = 14;
 
-/// Code of the program, and the launch that is repeated.
+/// Code of the program, and the repeated launch.
 #[derive(Debug, Default)]
 pub(crate) struct Mirror {
     /// Number of the process.
     pub(crate) process: u32,
-    /// Code that its driver loaded, the last at the end.
+    /// Code that the program's driver loaded, the latest at the end.
     images: Vec<CodeImage>,
     /// The images in the files of the process were added.
     read_files: bool,
@@ -65,7 +66,7 @@ struct Copied {
 }
 
 impl Mirror {
-    /// Keeps code that the driver loaded.
+    /// Stores code that the driver loaded.
     pub(crate) fn offer(&mut self, bytes: &[u8]) {
         self.images.push(CodeImage {
             bytes: bytes.to_vec(),
@@ -73,7 +74,7 @@ impl Mirror {
         });
     }
 
-    /// Number of the launch that is repeated, among those of the program.
+    /// Returns the number of the repeated launch among those of the program.
     pub(crate) fn number(&self) -> Option<u64> {
         self.running.as_ref().map(|running| running.number)
     }
@@ -108,7 +109,7 @@ impl Translation {
     }
 }
 
-/// Facts about a launch that is wanted, for the program.
+/// Data about a selected launch, for the program.
 #[derive(Debug)]
 struct Wanted {
     room: u64,
@@ -169,7 +170,7 @@ impl Device {
         })
     }
 
-    /// The module of a kernel, loaded at its first use: that of the code which the program loaded last.
+    /// Returns the module of a kernel, loaded at its first use: from the most recently loaded code.
     fn find_code(&mut self, name: &str) -> Option<u64> {
         let mut index = self.mirror.images.len();
         loop {
@@ -188,13 +189,13 @@ impl Device {
                 module: None,
             });
             let loaded = std::mem::take(&mut self.mirror.images);
-            // First: the search begins at the end, with the code that was loaded last.
+            // At the front: the search starts at the end, with the code that was loaded last.
             self.mirror.images = found.chain(loaded).collect();
             index = self.mirror.images.len();
         }
     }
 
-    /// The module of an image that has a kernel of that name.
+    /// Returns the module of an image that has a kernel of that name.
     fn load_if_holds(&mut self, index: usize, name: &str) -> Option<u64> {
         let image = self.mirror.images.get(index)?;
         if let Some(module) = image.module {
@@ -203,7 +204,7 @@ impl Device {
         }
         let code = read_image(&image.bytes, self.options.arch.cc).ok()?;
         let names_it = |bytes: &[u8]| bytes.windows(name.len()).any(|it| it == name.as_bytes());
-        // A search of the text is cheap; a load would parse all of it, for each image.
+        // Searching the text is cheap; loading would parse all of it, for each image.
         let holds = match (&code.ptx, &code.cubin) {
             (Some(text), _) => text.contains(name),
             (None, cubin) => cubin.as_deref().is_some_and(names_it),
@@ -221,7 +222,7 @@ impl Device {
             .then_some(module)
     }
 
-    /// Takes the memory of a launch before it runs on the GPU.
+    /// Copies the memory of a launch before it runs on the GPU.
     pub(crate) fn begin_mirrored(
         &mut self,
         fields: &mut Fields<'_>,
@@ -263,7 +264,7 @@ impl Device {
             translation.apply(&mut copied.before);
             self.memory.write(copied.buffer, 0, &copied.before);
         }
-        // The program stated these on the GPU.
+        // The program has set these on the GPU.
         let shared = i32::try_from(request.shared_bytes).unwrap_or(i32::MAX);
         let _ = self.set_attribute(request.function, MAX_DYNAMIC_SHARED, shared);
         let _ = self.set_attribute(request.function, NON_PORTABLE_CLUSTER, 1);
@@ -277,7 +278,7 @@ impl Device {
         Ok(Ok(()))
     }
 
-    /// A buffer for memory of the GPU, or that of a variable of the kernel's module.
+    /// Returns a buffer for memory of the GPU, or that of a variable of the kernel's module.
     fn copy_of(&mut self, function: u64, variable: &str, bytes: u64) -> Result<BufferId, Code> {
         if !variable.is_empty() {
             let module = self.function(function)?.module;
@@ -292,7 +293,7 @@ impl Device {
             .map_err(|_| errors::OUT_OF_MEMORY)
     }
 
-    /// Takes the memory after the launch, repeats it here and stores the capture.
+    /// Copies the memory after the launch, repeats it here and stores the capture.
     pub(crate) fn end_mirrored(&mut self, bulk: &[u8]) -> Result<(), Code> {
         let running = self.mirror.running.as_mut().ok_or(errors::INVALID_VALUE)?;
         let mut rest = bulk;
@@ -306,7 +307,7 @@ impl Device {
         running.after = Some(after);
         let request = running.request.clone();
         let ran = self.launch(&request);
-        // A fault belongs to this launch, and the limit of work may have ended it.
+        // A fault is specific to this launch, and the limit of work may have ended it.
         let stopped = std::mem::replace(&mut self.sticky, errors::SUCCESS);
         if ran.is_err() || stopped == errors::LAUNCH_TIMEOUT {
             self.capture_compared(&request)?;
@@ -315,7 +316,7 @@ impl Device {
         Ok(())
     }
 
-    /// Replaces the results of the launch by those of the GPU; notes their differences.
+    /// Replaces the results of the launch by those of the GPU; records their differences.
     pub(crate) fn take_results(&mut self, function: &Function) {
         let different = self.write_results();
         if different > 0 {
@@ -327,7 +328,7 @@ impl Device {
         }
     }
 
-    /// Writes the results of the GPU; returns the number of bytes that they change.
+    /// Writes the results of the GPU; returns the number of changed bytes.
     fn write_results(&mut self) -> usize {
         let Some(mut running) = self.mirror.running.take() else {
             return 0;
@@ -344,7 +345,8 @@ impl Device {
         different
     }
 
-    /// Stores a launch that the virtual GPU cannot run to its end: what differs was written, all may have been read.
+    /// Stores a launch that the virtual GPU cannot run to its end: changed bytes were written, all bytes
+    /// may have been read.
     fn capture_compared(&mut self, request: &Request) -> Result<(), Code> {
         let function = self.function(request.function)?.clone();
         let Some(running) = self.mirror.running.as_ref() else {
@@ -375,7 +377,7 @@ impl Device {
         Ok(())
     }
 
-    /// Notes a launch that the program could not copy.
+    /// Records a launch that the program could not copy.
     pub(crate) fn skip_mirrored(&mut self, fields: &mut Fields<'_>) -> io::Result<()> {
         let (name, bytes, reason) = (fields.str()?, fields.u64()?, fields.str()?);
         if let Some(writer) = self.options.capture.as_deref() {
@@ -405,7 +407,8 @@ impl Device {
     }
 }
 
-/// Bytes from the first to the last that differ, in whole elements: an element of a result may have old bytes.
+/// Returns the range from the first to the last changed byte, in whole elements: an element of a result may
+/// contain old bytes.
 fn changed(before: &[u8], after: &[u8]) -> Ranges {
     let differs = |(a, b): (&u8, &u8)| a != b;
     let first = before.iter().zip(after).position(differs);

@@ -13,12 +13,12 @@ use crate::ptx_target::{LoadFailure, check_header, check_instructions};
 use crate::sass_only::outline;
 use crate::target::{Features, Target};
 
-/// Registers of a thread where no machine code states them.
+/// Registers of a thread without machine code.
 const UNKNOWN_REGISTERS: u32 = 32;
 /// Threads of a block at most.
 const MAX_THREADS: u32 = 1024;
 
-/// What the machine code says of a kernel.
+/// Resources of a kernel from its machine code.
 #[derive(Debug, Clone, Copy, Default)]
 struct Resources {
     registers: u32,
@@ -31,16 +31,16 @@ struct Resources {
 pub(crate) struct LoadedModule {
     pub(crate) code: Arc<Module>,
     resources: BTreeMap<String, Resources>,
-    /// Compute capability, times ten, of the PTX and of the machine code: that of the device where the driver
-    /// would translate PTX.
+    /// Compute capability, times ten, of the PTX and of the machine code: the device's if the driver would
+    /// translate PTX.
     versions: (u32, u32),
     /// Variables by name, after their placement.
     variables: BTreeMap<String, BufferId>,
     /// Machine code.
     pub(crate) cubin: Option<Arc<[u8]>>,
-    /// There is no PTX, so that the machine code is executed.
+    /// There is no PTX, so the machine code is executed.
     pub(crate) sass_only: bool,
-    /// File and line of each kernel in the source, where the PTX has line information.
+    /// File and line of each kernel in the source, if the PTX has line information.
     sources: BTreeMap<String, (String, u32)>,
 }
 
@@ -74,7 +74,7 @@ impl LoadedModule {
             }
         };
         match &cubin {
-            // A fat binary names the machine code that the GPU runs; an image alone may be of another one.
+            // A fat binary names the machine code that the GPU runs; a single image may be for another GPU.
             Some(cubin) if !target_of(cubin).runs_on(arch.cc) => {
                 let text = format!(
                     "machine code for sm_{} does not run on sm_{}",
@@ -125,7 +125,7 @@ impl LoadedModule {
         Ok(())
     }
 
-    /// File and line of a kernel in the source.
+    /// Returns file and line of a kernel in the source.
     pub(crate) fn source(&self, entry: &str) -> Option<(&str, u32)> {
         let (file, line) = self.sources.get(entry)?;
         Some((file, *line))
@@ -168,7 +168,7 @@ impl LoadedModule {
     }
 }
 
-/// Returns the sentence for an image that cannot be used; it names a GPU that could run it.
+/// Returns the message for an image that cannot be used; it names a GPU that could run it.
 fn explain(error: &ImageError, bytes: &[u8], arch: &Arch) -> String {
     let fits = |gpu: &&Arch| read_image(bytes, gpu.cc).is_ok();
     let gpu = vgpu::arch::list_gpus()
@@ -190,7 +190,7 @@ fn target_number(target: &str) -> u32 {
     digits.parse().unwrap_or(0)
 }
 
-/// Returns the target of machine code, whose features are not read.
+/// Returns the target of machine code, whose features are ignored.
 fn target_of(cubin: &Cubin) -> Target {
     Target {
         capability: cubin.sm,
@@ -198,14 +198,15 @@ fn target_of(cubin: &Cubin) -> Target {
     }
 }
 
-/// Threads of a block that the registers permit, in whole warps.
+/// Returns the threads of a block that the registers allow, in whole warps.
 fn threads_by_registers(arch: &Arch, registers: u32) -> u32 {
     // The register file is allocated to warps in units of 256 registers.
     let each_warp = (registers.max(1) * 32).next_multiple_of(256);
     (arch.registers_per_sm / each_warp * 32).min(MAX_THREADS)
 }
 
-/// Places of kernels in the source: the first `.loc` of each entry that is not of inlined code.
+/// Returns the positions of kernels in the source: the first `.loc` of each entry that is not of inlined
+/// code.
 fn read_sources(ptx: &str) -> BTreeMap<String, (String, u32)> {
     let mut files: BTreeMap<&str, &str> = BTreeMap::new();
     let mut found: Vec<(&str, &str, u32)> = Vec::new();

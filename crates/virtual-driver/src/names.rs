@@ -6,13 +6,13 @@ const MESSAGE_CHARACTERS: usize = 100;
 const OPENING: [char; 3] = ['<', '(', '{'];
 const CLOSING: [char; 3] = ['>', ')', '}'];
 
-/// Parses a C++ name. The parser takes other names for those of types: `f` is that of `float`.
+/// Parses a C++ name. The parser would interpret other names as those of types: `f` is `float`.
 fn mangled(symbol: &str) -> Option<cpp_demangle::Symbol<&str>> {
     let is_mangled = symbol.starts_with("_Z");
     is_mangled.then(|| cpp_demangle::Symbol::new(symbol).ok())?
 }
 
-/// The name of a kernel as in the source, without its parameters.
+/// Returns the name of a kernel as in the source, without its parameters.
 pub(crate) fn plain_name(symbol: &str) -> String {
     let options = cpp_demangle::DemangleOptions::new()
         .no_params()
@@ -22,15 +22,15 @@ pub(crate) fn plain_name(symbol: &str) -> String {
     name.unwrap_or_else(|| symbol.to_owned())
 }
 
-/// The name of a kernel with its template arguments and parameters.
+/// Returns the name of a kernel with its template arguments and parameters.
 pub(crate) fn full_name(symbol: &str) -> String {
     let parsed = mangled(symbol);
     let name = parsed.and_then(|parsed| parsed.demangle().ok());
     name.unwrap_or_else(|| symbol.to_owned())
 }
 
-/// A name for messages: a long one without its innermost template arguments and parameters, at as many levels
-/// as its length requires.
+/// Shortens a long name for messages: omits its innermost template arguments and parameters, at as many
+/// levels as its length requires.
 #[must_use]
 pub fn shortened(name: &str) -> String {
     let is_short = |text: &String| text.chars().count() <= MESSAGE_CHARACTERS;
@@ -49,7 +49,7 @@ pub fn shortened(name: &str) -> String {
     format!("{start}…")
 }
 
-/// The characters of a name, each with the number of brackets around it; a bracket counts itself.
+/// Returns the characters of a name, each with the number of brackets around it; a bracket counts itself.
 fn levels(name: &str) -> impl Iterator<Item = (char, usize)> + '_ {
     let mut inside: usize = 0;
     name.chars().map(move |c| {
@@ -60,7 +60,7 @@ fn levels(name: &str) -> impl Iterator<Item = (char, usize)> + '_ {
     })
 }
 
-/// A name with `…` for what the brackets of a level contain.
+/// Returns a name with `…` for the contents of the brackets of a level.
 fn without_level(name: &str, depth: usize) -> String {
     let mut text = String::new();
     for (c, level) in levels(name) {

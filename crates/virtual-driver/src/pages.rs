@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Size of a page of shared memory, bytes.
 pub(crate) const PAGE: u64 = 4096;
 
-/// Pages in which two texts of the same length differ, adjacent ones as one range.
+/// Returns the pages in which two texts of equal length differ; adjacent pages are one range.
 pub(crate) fn differences(before: &[u8], after: &[u8]) -> Vec<Range<usize>> {
     let page = PAGE as usize;
     let mut out: Vec<Range<usize>> = Vec::new();

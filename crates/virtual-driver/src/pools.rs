@@ -1,6 +1,6 @@
 //! Memory pools: kinds of memory, attributes, and the bytes that the program allocated from each.
 //!
-//! A pool keeps no freed memory, so its reserved bytes are its used ones.
+//! A pool never keeps freed memory, so its reserved bytes are its used bytes.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use cuda_shim::protocol::{
 use crate::device::Device;
 use crate::memory::access;
 
-/// Handle of the pool that the device has from the start.
+/// Handle of the device's initial pool.
 const DEFAULT_DEVICE: u64 = 0x5000_0000;
 /// Handle of the default pool of host memory.
 const DEFAULT_HOST: u64 = 0x5000_0010;
@@ -121,14 +121,14 @@ impl Pools {
         removed.map(drop).ok_or(errors::INVALID_VALUE)
     }
 
-    /// Returns the pool that a kind of memory comes from; with `default`, the one from the start.
+    /// Returns the pool of a kind of memory; with `default`, the initial one.
     pub(crate) fn find(&self, kind: u32, default: bool) -> Result<u64, Code> {
         check_kind(kind)?;
         let selected = self.selected.get(&kind).filter(|_| !default);
         Ok(selected.copied().unwrap_or(default_of(kind)))
     }
 
-    /// Selects the pool that a kind of memory comes from.
+    /// Selects the pool of a kind of memory.
     pub(crate) fn select(&mut self, pool: u64, kind: u32) -> Result<(), Code> {
         if self.kind(pool)? != kind {
             return Err(errors::INVALID_VALUE);
@@ -143,7 +143,7 @@ impl Pools {
         found.map(|pool| pool.kind).ok_or(errors::INVALID_VALUE)
     }
 
-    /// Returns the pool that an allocation comes from; `None` for an allocation without a pool.
+    /// Returns the pool of an allocation; `None` for an allocation without a pool.
     pub(crate) fn resolve(&self, pool: u64, kind: u32) -> Result<Option<u64>, Code> {
         match pool {
             NO_POOL => Ok(None),
@@ -157,7 +157,7 @@ impl Pools {
     pub(crate) fn has_room(&self, pool: u64, bytes: u64) -> bool {
         self.by_handle.get(&pool).is_none_or(|pool| {
             let most = pool.attributes.get(&MAX_BYTES).copied().unwrap_or(0);
-            // A pool takes memory in pieces.
+            // A pool allocates memory in pieces.
             let most = most.checked_next_multiple_of(GRANULARITY).unwrap_or(0);
             most == 0 || pool.used.checked_add(bytes).is_some_and(|all| all <= most)
         })
@@ -193,7 +193,7 @@ impl Pools {
         }
     }
 
-    /// Sets an attribute; a high-water mark can be reset only.
+    /// Sets an attribute; a high-water mark can only be reset.
     pub(crate) fn set_attribute(
         &mut self,
         pool: u64,
@@ -219,7 +219,7 @@ impl Device {
         let found = self.freeable(address)?;
         if stream != NO_STREAM {
             self.check_stream(stream)?;
-            // CUDA frees memory of `cudaMalloc` so too, and no other outside of pools.
+            // CUDA also frees memory of `cudaMalloc` this way, and no other memory outside of pools.
             if found.pool.is_none() && found.kind != kind::DEVICE {
                 return Err(errors::INVALID_VALUE);
             }

@@ -18,22 +18,22 @@ pub enum Prediction {
     Bound,
     /// The timing model.
     Model,
-    /// The timing model; only the blocks run that it needs, so that results are not those of the program.
+    /// The timing model; only the blocks that it needs are run, so the program's results are not computed.
     ModelOnly,
 }
 
-/// Warp instructions of a sampled block at most.
+/// Maximum warp instructions of a sampled block.
 const MAX_INSTRUCTIONS: u64 = 1 << 28;
 
 /// Identity of launches with the same time: kernel, grid, block, cluster, dynamic shared memory.
 pub(crate) type LaunchShape = (u64, [[u32; 3]; 3], u32);
 
-/// Predicted times, µs, of launches by their shape; `None` where the model has none.
+/// Predicted times, µs, of launches by their shape; `None` without a prediction of the model.
 pub(crate) type PredictedTimes = BTreeMap<LaunchShape, Option<f64>>;
 
 impl Device {
     /// Returns the predicted time of a launch with its overhead, µs. Launches of one shape are predicted
-    /// once. Memory stays as it is.
+    /// once. Memory is unchanged.
     pub(crate) fn predicted_us(
         &mut self,
         request: &Request,
@@ -71,7 +71,7 @@ impl Device {
         time
     }
 
-    /// Returns the time of a launch, µs, with the reasons not to rely on it.
+    /// Returns the time of a launch, µs, with the reasons why it is not reliable.
     fn predict(
         &mut self,
         request: &Request,

@@ -5,7 +5,7 @@ use vgpu::Module;
 
 use crate::target::Target;
 
-/// Major version of PTX (`.version`) that no driver of these libraries reads.
+/// Major version of PTX (`.version`) that the drivers of these libraries cannot read.
 const UNKNOWN_VERSION: u32 = 10;
 
 /// First words of the instructions of PTX (PTX ISA 9.0, "Instruction Set"), sorted.
@@ -147,7 +147,7 @@ const OPCODES: &[&str] = &[
     "xor",
 ];
 
-/// Why a module was not loaded: the code for the program and a sentence for the user.
+/// Reason why a module was not loaded: the error code for the program and a message for the user.
 #[derive(Debug)]
 pub(crate) struct LoadFailure {
     pub(crate) code: errors::Code,
@@ -158,7 +158,8 @@ fn failure(code: errors::Code, text: String) -> Result<(), LoadFailure> {
     Err(LoadFailure { code, text })
 }
 
-/// Fails where the text has a later version or is for another GPU than one of a compute capability (times ten).
+/// Fails if the text has a later version or is for another GPU than one of a compute capability (times
+/// ten).
 pub(crate) fn check_header(ptx: &str, capability: u32) -> Result<(), LoadFailure> {
     let directive = |name: &str| {
         let mut lines = ptx.lines().map(str::trim_start);
@@ -185,14 +186,14 @@ pub(crate) fn check_header(ptx: &str, capability: u32) -> Result<(), LoadFailure
     }
 }
 
-/// Fails where a kernel has an instruction that PTX does not have.
+/// Fails if a kernel has an instruction that PTX lacks.
 pub(crate) fn check_instructions(module: &Module) -> Result<(), LoadFailure> {
     for entry in module.entries() {
         let Err(unsupported) = module.supported(&entry.name) else {
             continue;
         };
         let written = unsupported.instruction.trim_start();
-        // Behind the guard.
+        // After the guard.
         let words = written.split_whitespace();
         let opcode = words.into_iter().find(|word| !word.starts_with('@'));
         let opcode = opcode.unwrap_or_default().split(['.', ';']).next();

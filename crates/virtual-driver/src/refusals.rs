@@ -1,4 +1,4 @@
-//! Launches that a driver refuses before they run.
+//! Launches that a driver rejects before they run.
 
 use cuda_shim::errors::{self, Code};
 use cuda_shim::protocol::COOPERATIVE;
@@ -13,14 +13,14 @@ pub(crate) struct Refusal {
     pub(crate) text: String,
 }
 
-/// Blocks of the largest cluster that every device with clusters can run, and that a kernel can be
-/// allowed (`cudaFuncAttributeNonPortableClusterSizeAllowed`).
+/// Number of blocks of the largest cluster that every device with clusters supports; a kernel can opt in to
+/// more (`cudaFuncAttributeNonPortableClusterSizeAllowed`).
 pub(crate) const PORTABLE_CLUSTER: u32 = 8;
 /// The largest cluster of any device.
 pub(crate) const LARGEST_CLUSTER: u32 = 16;
 
 impl Device {
-    /// Refuses a launch that a driver refuses before it runs.
+    /// Rejects a launch that a driver would reject before it runs.
     pub(crate) fn refuse(&self, request: &Request, function: &Function) -> Result<(), Refusal> {
         let arch = self.options.arch;
         let refused = |code, text: String| Err(Refusal { code, text });
@@ -69,7 +69,7 @@ impl Device {
         let each =
             gpu_model::resident_blocks(arch, threads as u32, function.info.registers, shared);
         let together = u64::from(each) * u64::from(arch.sm_count);
-        // A barrier of the grid waits for all blocks, which therefore have to be resident at once.
+        // A barrier of the grid waits for all blocks, which must therefore be resident at once.
         if request.flags & COOPERATIVE != 0 && blocks > together {
             let text =
                 format!("a cooperative grid of {blocks} blocks; the device holds {together}");
@@ -79,7 +79,7 @@ impl Device {
     }
 }
 
-/// Returns why a driver would refuse the clusters of a launch.
+/// Returns the reason why a driver would reject the clusters of a launch.
 fn cluster_problem(request: &Request, function: &Function, cc: u32) -> Option<String> {
     let cluster = request.cluster;
     if cluster == [1; 3] {

@@ -1,6 +1,6 @@
-//! Modules with machine code and without PTX: an outline in PTX declares their kernels and variables to
-//! the virtual GPU, and the SASS machine executes them. Results and faults are those of a GPU; races and
-//! unwritten memory are not found.
+//! Modules with machine code and without PTX: an outline in PTX declares their kernels and variables to the
+//! virtual GPU, and the SASS machine executes them. Results and faults are those of a GPU; races and
+//! unwritten memory are not detected.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use sass::{Cubin, Global};
 use sass_machine::{Execution, Machine, MachineError};
 use vgpu::{Counters, GlobalMemory, Launch, Module};
 
-/// PTX that declares the kernels and variables of a cubin, with empty bodies.
+/// Returns PTX that declares the kernels and variables of a cubin, with empty bodies.
 pub(crate) fn outline(cubin: &Cubin) -> String {
     let mut text = format!(".version 8.4\n.target sm_{}\n.address_size 64\n", cubin.sm);
     for global in &cubin.globals {
@@ -42,7 +42,7 @@ pub(crate) fn outline(cubin: &Cubin) -> String {
     for (name, kernel) in cubin.kernels.iter().filter(|(_, kernel)| kernel.entry) {
         let parameters = kernel.info.parameters.iter().enumerate();
         let parameters = parameters.map(|(index, parameter)| {
-            // The alignment that gives this offset: scalars have that of their size.
+            // The alignment for this offset: scalars are aligned to their size.
             let align = match parameter.size {
                 size @ (1 | 2 | 4 | 8 | 16) => size.min(lowest_bit(parameter.offset)),
                 _ => lowest_bit(parameter.offset).min(8),
@@ -58,7 +58,7 @@ pub(crate) fn outline(cubin: &Cubin) -> String {
     text
 }
 
-/// The largest power of two that divides an offset; 16 for zero.
+/// Returns the largest power of two that divides an offset; 16 for zero.
 fn lowest_bit(offset: u32) -> u32 {
     match offset {
         0 => 16,
@@ -72,7 +72,7 @@ fn initial_bytes<'a>(section: &'a [u8], global: &Global) -> Option<&'a [u8]> {
     section.get(start..end)
 }
 
-/// What a launch of machine code did.
+/// Result of a launch of machine code.
 pub(crate) enum Outcome {
     /// It ran to its end, or to the limit of the launch.
     Ran(Box<Counters>),

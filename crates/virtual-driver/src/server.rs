@@ -25,7 +25,7 @@ use crate::summary::Summary;
 /// Largest bulk data of one request, bytes.
 const MAX_BULK_BYTES: u64 = 1 << 40;
 
-/// Time that a launch of a process that has ended may still take before it is given up.
+/// Time that a launch of an ended process may still take before it is abandoned.
 const FINISH_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Answers the processes of one program.
@@ -67,8 +67,8 @@ impl Server {
         &self.path
     }
 
-    /// Returns the work of all processes and ends their devices. A launch that still runs for a process
-    /// that has ended is left to the end of this process.
+    /// Returns the work of all processes and ends their devices. A running launch of an ended process is
+    /// not awaited.
     #[must_use]
     pub fn finish(&self) -> Summary {
         let processes = std::mem::take(&mut *lock(&self.shared.processes));
@@ -105,7 +105,7 @@ impl Process {
                 return std::mem::replace(&mut *device, Device::new(options.clone()))
                     .into_summary();
             }
-            // Any other request ends by itself, and only a launch publishes the summary.
+            // Any other request ends without help, and only a launch publishes the summary.
             if Instant::now() >= patience && !lock(&self.published).running.is_empty() {
                 break;
             }
@@ -135,7 +135,7 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
         let started = std::thread::Builder::new()
             .name("client".to_owned())
             .spawn(move || {
-                // A process that ends closes its socket: no error to report.
+                // A process that ends closes its socket, which is not an error.
                 let _ = serve(stream, &shared);
             });
         if let Err(error) = started {
@@ -233,7 +233,7 @@ struct Reply {
 
 type Answer = Result<(), Code>;
 
-/// Answers a request. After a fault most fail here, so that their functions check for none.
+/// Answers a request. After a fault most fail here, so their functions need no check.
 fn respond(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::Result<Answer> {
     match device.check() {
         Err(code) if !survives_fault(op) => Ok(Err(code)),

@@ -1,8 +1,8 @@
-//! Order of operations: what CUDA promises of streams, events and the host, as vector clocks.
+//! Order of operations: CUDA's guarantees for streams, events and the host, as vector clocks.
 //!
-//! Operations run when they are submitted. Two that touch the same bytes, one writing, must be ordered
-//! by a stream, an event, a synchronization or the rules of the legacy default stream; otherwise the
-//! program relies on timing ([`Conflict`]).
+//! Operations run when they are submitted. Two that touch the same bytes, one writing, must be ordered by a
+//! stream, an event, a synchronization or the rules of the legacy default stream; otherwise the program
+//! relies on timing ([`Conflict`]).
 
 mod properties;
 #[cfg(test)]
@@ -29,7 +29,7 @@ const FIRST_HANDLE: u64 = 0x1000;
 const HANDLE_STEP: u64 = 16;
 /// `cudaStreamNonBlocking`.
 const NON_BLOCKING: u32 = 1;
-/// Accesses kept for each buffer; the oldest are forgotten beyond.
+/// Maximum accesses kept per buffer; the oldest are dropped.
 const MAX_ACCESSES: usize = 4096;
 
 /// Operations that precede, as the number of the last one of each stream.
@@ -57,11 +57,11 @@ struct Event {
     /// Virtual time of the record, µs.
     time_us: f64,
     recorded: bool,
-    /// The program asked for an event without a time.
+    /// The program requested an event without timing.
     untimed: bool,
 }
 
-/// An operation, as a conflict names it.
+/// An operation, as named in a conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operation {
     /// Such as `kernel add` or `copy to the host`.
@@ -76,7 +76,7 @@ pub(crate) struct Access {
     /// Address of the first byte, and the end.
     pub(crate) bytes: Range<u64>,
     pub(crate) write: bool,
-    /// Every access was atomic towards the whole device: two such do not race.
+    /// Every access was atomic at device scope: two such accesses do not race.
     pub(crate) atomic: bool,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct Conflict {
 pub(crate) struct Streams {
     streams: BTreeMap<u64, Stream>,
     events: BTreeMap<u64, Event>,
-    /// What the host has waited for.
+    /// Operations that the host has waited for.
     host: Clock,
     /// Operations of destroyed streams that the host has not waited for.
     ended: Clock,
@@ -111,7 +111,7 @@ pub(crate) struct Streams {
     next_handle: u64,
     next_number: u64,
     past: Vec<Past>,
-    /// Operations that precede the last write of each word, of those that streams wrote.
+    /// Operations that precede the last write of each word that streams wrote.
     words: BTreeMap<u64, Clock>,
     /// Virtual time at which each stream is idle, µs.
     idle_us: BTreeMap<u64, f64>,
@@ -155,7 +155,8 @@ impl Streams {
         self.streams.contains_key(&plain(stream))
     }
 
-    /// Whether two operations can be unordered: the program created a stream or uses that of a thread.
+    /// Reports whether two operations can be unordered: the program created a stream or uses a per-thread
+    /// one.
     pub(crate) fn can_conflict(&self) -> bool {
         let per_thread = self.streams.get(&PER_THREAD);
         self.streams.len() > 2
@@ -175,9 +176,9 @@ impl Streams {
         handle
     }
 
-    /// Destroys a stream. What was submitted to it still runs.
+    /// Destroys a stream. Operations submitted to it still run.
     pub(crate) fn destroy(&mut self, stream: u64) -> bool {
-        // The default streams stay.
+        // The default streams cannot be destroyed.
         if stream < FIRST_HANDLE {
             return false;
         }
@@ -223,7 +224,7 @@ impl Streams {
         self.events.contains_key(&event)
     }
 
-    /// The operations that precede the next one of a stream.
+    /// Returns the operations that precede the next one of a stream.
     fn preceding(&self, stream: u64) -> Clock {
         let mut clock = self.host.clone();
         let own = self.streams.get(&stream);
@@ -235,7 +236,7 @@ impl Streams {
         }
         let blocking = own.is_some_and(|own| own.properties.is_blocking());
         for (handle, other) in &self.streams {
-            // The legacy default stream waits for blocking streams, and they for it.
+            // The legacy default stream and blocking streams wait for each other.
             let with_legacy = stream == LEGACY || *handle == LEGACY;
             let ordered = other.properties.is_blocking() && blocking && with_legacy;
             if ordered {
@@ -245,7 +246,7 @@ impl Streams {
         clock
     }
 
-    /// Adds an operation to a stream; it lasts for so long on the virtual clock.
+    /// Adds an operation with this duration on the virtual clock to a stream.
     pub(crate) fn submit(&mut self, stream: u64, name: Arc<str>, lasting_us: f64) -> Operation {
         let stream = plain(stream);
         let number = self.next_number;
@@ -264,7 +265,7 @@ impl Streams {
         }
     }
 
-    /// Checks the accesses of an operation against those that are not ordered before it, and keeps them.
+    /// Checks the accesses of an operation against those that are not ordered before it, and stores them.
     pub(crate) fn check(&mut self, operation: &Operation, accesses: Vec<Access>) -> Vec<Conflict> {
         if !self.can_conflict() {
             return Vec::new();
@@ -296,8 +297,8 @@ impl Streams {
                 });
             }
         }
-        // An access that precedes a write of the same bytes conflicts with nothing that the write does
-        // not conflict with, unless only the write is atomic.
+        // An access that precedes a write of the same bytes is dropped: its conflicts are also conflicts of
+        // the write, unless only the write is atomic.
         let host = &self.host;
         let host_precedes = |past: &Past| {
             let known = host.get(&past.operation.stream).copied().unwrap_or(0);
@@ -322,14 +323,15 @@ impl Streams {
         conflicts
     }
 
-    /// Forgets the accesses to a range: its memory was freed, and what accesses the address next is another allocation.
+    /// Forgets the accesses to a range: its memory was freed, and the next use of the address is another
+    /// allocation.
     pub(crate) fn forget(&mut self, bytes: &Range<u64>) {
         self.past.retain(|past| {
             past.access.bytes.end <= bytes.start || bytes.end <= past.access.bytes.start
         });
     }
 
-    /// The host waits for a stream, or for all.
+    /// Makes the host wait for a stream, or for all.
     pub(crate) fn synchronize(&mut self, stream: u64) {
         if stream == ALL_STREAMS {
             for other in self.streams.values() {
@@ -395,7 +397,7 @@ impl Streams {
         true
     }
 
-    /// Time between two events, ms; `None` where one was not recorded.
+    /// Returns the time between two events, ms; `None` if one was not recorded.
     pub(crate) fn elapsed_ms(&self, start: u64, end: u64) -> Option<f64> {
         let time = |event: u64| {
             let event = self.events.get(&event)?;
@@ -404,7 +406,7 @@ impl Streams {
         Some((time(end)? - time(start)?) / 1e3)
     }
 
-    /// Virtual time of the whole program so far, µs.
+    /// Returns the virtual time of the whole program so far, µs.
     pub(crate) fn now_us(&self) -> f64 {
         self.idle_us.values().copied().fold(self.host_us, f64::max)
     }

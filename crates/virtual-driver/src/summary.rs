@@ -1,4 +1,4 @@
-//! What the kernels of a program did: launches, work, virtual time and hazards.
+//! Summary of a program's kernels: launches, work, virtual time and hazards.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -34,7 +34,7 @@ pub struct FoldedHazard {
     pub kernel: String,
     /// Memory of the access, such as `global` or `shared`.
     pub space: String,
-    /// Bytes of the access of one thread; null where there is none.
+    /// Bytes of the access of one thread; null if there is none.
     pub bytes: Option<u32>,
     /// The access is a store.
     pub write: bool,
@@ -42,7 +42,7 @@ pub struct FoldedHazard {
     pub detail: String,
     /// File and line of the access.
     pub source: Option<String>,
-    /// File and line of the access that it conflicts with.
+    /// File and line of the conflicting access.
     pub other: Option<String>,
     /// Block of the first occurrence.
     pub block: [u32; 3],
@@ -57,12 +57,12 @@ pub struct FoldedHazard {
     last_launch: u64,
 }
 
-/// Launches of one kernel that did not run, because the virtual GPU lacks something.
+/// Launches of one kernel that did not run, because the virtual GPU lacks a feature.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UnsupportedLaunch {
     /// Name as in the source.
     pub kernel: String,
-    /// Missing instruction or feature, with its line where it has one.
+    /// Missing instruction or feature, with its line if it has one.
     pub reason: String,
     /// Number of launches.
     pub launches: u64,
@@ -77,7 +77,7 @@ pub struct Summary {
     pub hazards: Vec<FoldedHazard>,
     /// Functions that the program called and the device does not implement.
     pub unsupported: Vec<String>,
-    /// Kernels that did not run: results of the program lack theirs.
+    /// Kernels that did not run: the program's results lack theirs.
     pub unsupported_launches: Vec<UnsupportedLaunch>,
     /// Other messages, such as modules that were not loaded, and refused launches.
     pub notes: Vec<String>,
@@ -90,14 +90,14 @@ pub struct Summary {
     places: BTreeMap<Place, usize>,
 }
 
-/// What makes two hazards equal.
+/// Identity of a hazard.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     kind: String,
     kernel: String,
     /// Source lines of both accesses, in order.
     lines: [Option<String>; 2],
-    /// Line of the PTX, where there is no source line.
+    /// Line of the PTX, if there is no source line.
     ptx_line: u32,
 }
 
@@ -209,7 +209,7 @@ impl Summary {
             .and_then(|index| self.hazards.get_mut(*index))
         {
             known.count += hazard.count;
-            // Two pairs of accesses at the same lines are one place.
+            // Pairs of accesses at the same lines count as one hazard.
             known.launches += u64::from(known.last_launch != hazard.last_launch);
             known.last_launch = hazard.last_launch;
             return false;
@@ -257,7 +257,7 @@ impl Summary {
         true
     }
 
-    /// Adds what another process of the program did.
+    /// Adds the summary of another process of the program.
     pub fn merge(&mut self, other: Summary) {
         for kernel in other.kernels {
             match self
@@ -296,7 +296,7 @@ impl Summary {
     }
 }
 
-/// One line for a launch's coordinates, such as `block (1,0,0), thread (31,0,0)`.
+/// Formats a launch's coordinates, such as `block (1,0,0), thread (31,0,0)`.
 #[must_use]
 pub(crate) fn coordinates(block: [u32; 3], thread: [u32; 3]) -> String {
     let mut text = String::new();

@@ -22,7 +22,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Reads a target without its kind, such as `90a`. The capability is 0 where there is no number.
+    /// Parses a target without its kind, such as `90a`. The capability is 0 if there is no number.
     pub(crate) fn read(text: &str) -> Target {
         Target {
             capability: text.trim_end_matches(['a', 'f']).parse().unwrap_or(0),
@@ -43,8 +43,9 @@ impl Target {
         }
     }
 
-    /// Reports whether a GPU of a compute capability runs machine code of the target: PTX runs on later GPUs, machine
-    /// code on those of its own generation (CUDA C++ Programming Guide, "Binary Compatibility").
+    /// Reports whether a GPU of a compute capability runs machine code of the target: PTX runs on later
+    /// GPUs, machine code only on those of its own generation (CUDA C++ Programming Guide, "Binary
+    /// Compatibility").
     pub(crate) fn runs_on(self, gpu: u32) -> bool {
         self.translates_for(gpu) && self.is_of_generation(gpu)
     }

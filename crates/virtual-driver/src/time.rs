@@ -7,18 +7,18 @@ const HOST_LINK_GB_S: f64 = 25.0;
 /// Fixed time of a copy, µs.
 const COPY_US: f64 = 5.0;
 
-/// Time of a copy between host and device, µs.
+/// Returns the time of a copy between host and device, µs.
 pub(crate) fn host_copy_us(bytes: u64) -> f64 {
     COPY_US + bytes as f64 / (HOST_LINK_GB_S * 1e3)
 }
 
-/// Time of a copy or fill in device memory, µs; each byte is read or written `passes` times.
+/// Returns the time of a copy or fill in device memory, µs; each byte is read or written `passes` times.
 pub(crate) fn device_copy_us(arch: &Arch, bytes: u64, passes: f64) -> f64 {
     COPY_US + passes * bytes as f64 / (arch.dram_gb_s * 1e3)
 }
 
-/// Lower bound of a launch's time from what it executed, µs: the busiest of the instruction issue, the
-/// L2 cache and shared memory, over the multiprocessors that have blocks, and the launch itself.
+/// Returns a lower bound of a launch's time from its counters, µs: the busiest of the instruction issue,
+/// the L2 cache and shared memory, over the multiprocessors with blocks, plus the launch itself.
 pub(crate) fn launch_us(arch: &Arch, counters: &Counters) -> f64 {
     let active = counters.blocks.clamp(1, u64::from(arch.sm_count)) as f64;
     let clocks = |work: f64, each_clock: f64| work / each_clock.max(1.0);

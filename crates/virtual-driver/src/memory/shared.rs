@@ -6,8 +6,8 @@ use crate::device::Device;
 use crate::pages::differences;
 
 impl Device {
-    /// Reports whether a range begins in memory that the host shares. A program that uses both interfaces copies
-    /// such memory of one through the other.
+    /// Reports whether a range starts in memory that the host shares. A program that uses both interfaces
+    /// copies such memory of one through the other.
     pub(crate) fn is_shared(&self, address: u64) -> bool {
         let found = self.allocations.by_address.range(..=address).next_back();
         found.is_some_and(|(base, allocation)| {
@@ -21,7 +21,7 @@ impl Device {
         allocations.any(|allocation| allocation.variable)
     }
 
-    /// Takes what the host wrote to shared memory, before a launch.
+    /// Imports the host's writes to shared memory, before a launch.
     pub(crate) fn take_shared(&mut self) {
         let memory = &mut self.memory;
         for allocation in self.allocations.by_address.values_mut() {
@@ -40,7 +40,7 @@ impl Device {
         }
     }
 
-    /// Marks all memory as written: machine code does not tell what it wrote.
+    /// Marks all memory as written: the SASS machine does not report its writes.
     pub(crate) fn mark_written(&mut self) {
         if !self.options.hazards || self.modules.iter().flatten().all(|module| module.sass_only) {
             return;
@@ -52,7 +52,7 @@ impl Device {
         }
     }
 
-    /// Gives the host what a launch wrote to shared memory.
+    /// Exports a launch's writes to shared memory to the host.
     pub(crate) fn give_shared(&mut self) {
         let memory = &self.memory;
         for allocation in self.allocations.by_address.values_mut() {

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use crate::fatbin::split_images;
 use crate::linkage::embedded_images;
 
-/// Bytes of all images of a file at most: libraries of kernels have more.
+/// Maximum bytes of all images of a file: libraries of kernels have more.
 const MAX_BYTES: usize = 64 << 20;
 
-/// The images in the program and the libraries of a process.
+/// Returns the images in the program and the libraries of a process.
 pub(super) fn images_of_process(process: u32) -> Vec<Vec<u8>> {
     let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
     let paths = maps.lines().filter_map(|line| {
@@ -21,7 +21,7 @@ pub(super) fn images_of_process(process: u32) -> Vec<Vec<u8>> {
     contents.flat_map(|bytes| images_of_file(&bytes)).collect()
 }
 
-/// The images in the bytes of a file; none where it is no program.
+/// Returns the images in the bytes of a file; empty if it is not a program.
 fn images_of_file(bytes: &[u8]) -> Vec<Vec<u8>> {
     let section = embedded_images(bytes).filter(|section| section.len() <= MAX_BYTES);
     section.map(split_images).unwrap_or_default()

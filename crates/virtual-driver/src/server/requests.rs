@@ -100,8 +100,8 @@ pub(super) fn answer_value(
     })
 }
 
-/// Reports whether a request is answered after a fault of a kernel: those that end something, and those that need no
-/// context.
+/// Reports whether a request is answered after a fault of a kernel: requests that end something, and those
+/// that need no context.
 pub(super) fn survives_fault(op: Op) -> bool {
     matches!(
         op,

@@ -20,7 +20,7 @@ const PRIORITY: u32 = 8;
 const SYNC_DOMAIN_MAP: u32 = 9;
 const SYNC_DOMAIN: u32 = 10;
 
-/// Flags and priority of a stream, and attributes that the program set. None changes an order.
+/// Flags and priority of a stream, and attributes that the program set. None affects the order.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Properties {
     pub(super) flags: u32,
@@ -29,7 +29,7 @@ pub(super) struct Properties {
 }
 
 impl Properties {
-    /// A priority out of range becomes the nearest one.
+    /// Creates the properties; an out-of-range priority becomes the nearest valid one.
     pub(super) fn new(flags: u32, priority: i32) -> Properties {
         Properties {
             flags,
@@ -47,7 +47,7 @@ fn clamped(priority: i32) -> i32 {
     priority.clamp(*PRIORITIES.start(), *PRIORITIES.end())
 }
 
-/// The value of an attribute that the program did not set.
+/// Returns the value of an attribute that the program did not set.
 fn default_value(attribute: u32) -> Result<[u8; VALUE_BYTES], Code> {
     let mut value = [0; VALUE_BYTES];
     match attribute {

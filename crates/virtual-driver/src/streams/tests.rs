@@ -64,7 +64,7 @@ fn an_event_orders_two_streams() {
     write(&mut streams, a, 0..64);
     assert!(streams.record(event, a) && streams.wait(b, event));
     assert!(write(&mut streams, b, 0..64).is_empty());
-    // The event orders nothing in the other direction.
+    // The event does not order the other direction.
     assert!(!write(&mut streams, a, 0..64).is_empty());
 }
 

@@ -6,7 +6,7 @@ use vgpu::BufferId;
 use super::{Clock, Streams, join, plain};
 use crate::device::Device;
 
-/// A word, and what a stream writes to it or waits for.
+/// A word, and the value that a stream writes to it or waits for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Word {
     pub(crate) stream: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    /// Checks whether the word has the value, by a number of `CUstreamWaitValue_flags`.
+    /// Reports whether the word satisfies a condition, by its number in `CUstreamWaitValue_flags`.
     fn is_met(&self, found: u64, condition: u32) -> bool {
         let (value, unused) = (self.value, 64 - 8 * self.bytes);
         // cuda.h, CUstreamWaitValue_flags: comparisons are cyclic, in the size of the word.
@@ -32,7 +32,7 @@ impl Word {
 }
 
 impl Streams {
-    /// Notes that a word was written after everything before in its stream.
+    /// Records that a word was written after all earlier operations of its stream.
     fn release(&mut self, stream: u64, address: u64) {
         let clock = self.streams.get(&plain(stream));
         let clock = clock.map(|own| own.clock.clone()).unwrap_or_default();
