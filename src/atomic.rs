@@ -5,13 +5,13 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
-/// Replaces a file's content atomically: a reader, a crash or a full disk sees the old content or
-/// the new, never a part. A special file such as `/dev/stdout` is written directly.
+/// Replaces a file's content atomically: after a crash or with a full disk, the file has either the old or
+/// the new content, never a part. A special file such as `/dev/stdout` is written directly.
 ///
 /// # Errors
 /// System error for the directory or the file; the old content is then unchanged.
 pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    // Resolved, so that a link stays a link.
+    // Resolved, so that a symbolic link remains a link.
     let path = match path.canonicalize() {
         Ok(resolved) => resolved,
         Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
@@ -20,7 +20,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let old = std::fs::metadata(&path).ok();
     if old.as_ref().is_some_and(|facts| !facts.is_file()) {
         refuse_unwritable(&path)?;
-        // A rename would put a file in the place of the device.
+        // A rename would replace the device by a regular file.
         return File::options().write(true).open(&path)?.write_all(content);
     }
     let directory = match path.parent() {
@@ -30,16 +30,16 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // In the target's own folder: a rename does not cross file systems.
     let temporary = directory.join(format!(".{name}.{}.tmp", std::process::id()));
-    // A dead process of the same id may have left one, or another user of the folder a link.
+    // A file may remain from a dead process with the same id, or a symbolic link created by another user.
     let _ = std::fs::remove_file(&temporary);
     let written = File::create_new(&temporary).and_then(|mut file| {
         file.write_all(content)?;
         if let Some(old) = old {
-            // The rename brings the new file's mode, which is that of the umask.
+            // Otherwise the file would get the mode of the temporary file, which follows the umask.
             file.set_permissions(old.permissions())?;
         }
-        // A file system may store the rename before the data: after a loss of power the name would
-        // then lead to an empty file.
+        // A file system may store the rename before the data: after a power failure the name would refer to
+        // an empty file.
         file.sync_all()
     });
     let result = written.and_then(|()| std::fs::rename(&temporary, &path));
@@ -49,9 +49,9 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     result
 }
 
-/// Refuses files that a writer would block on or damage: a named FIFO, whose reader may never come,
-/// a socket and a disk. Files below `/dev` and `/proc`, such as a pipe that is `/dev/stdout`, have
-/// a reader.
+/// Rejects files that would block a writer or be damaged by it: a named FIFO, which may never have a
+/// reader, a socket and a block device. Files below `/dev` and `/proc`, such as a pipe that is
+/// `/dev/stdout`, are accepted.
 ///
 /// # Errors
 /// `InvalidInput` with the reason.

@@ -2,9 +2,9 @@
 
 /// The command succeeded.
 pub(crate) const DONE: u8 = 0;
-/// The tuner failed: disk full, database broken, a bug.
+/// The tuner failed: disk full, corrupt database, a bug.
 pub(crate) const FAILED: u8 = 1;
-/// Bad usage or a bad input file; the message has the place and the fix.
+/// Bad usage or a bad input file; the message has the location and the fix.
 pub(crate) const USAGE: u8 = 2;
 /// The run finished, but no candidate passed.
 pub(crate) const NOTHING_PASSED: u8 = 3;

@@ -97,7 +97,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> CommandResult {
     let captured = captures(args)?;
     let captures = &captured.all;
-    // That of `check`, which judges the adopted kernel.
+    // The virtual GPU that `check` uses by default; it judges the adopted kernel.
     let gpu = limits::by_name(limits::DEFAULT).context("no such virtual GPU")?;
     let target = ComputeTarget::of_device(gpu.cc).to_string();
     let settings = Settings {
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         let mut all = captures.iter();
         all.any(|capture| capture.launches(name).next().is_some())
     };
-    // Of all kernels of a file those that ran; one that is named must have run.
+    // Without named kernels, only those that ran are adopted; a named kernel must have run.
     if args.kernel.is_empty() && names.iter().any(was_captured) {
         names.retain(was_captured);
     }
@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
                 }
                 written.push(path);
             }
-            // The compiler itself does not work: the other kernels would fail in the same way.
+            // The compiler itself does not work: the other kernels would fail with the same error.
             Err(failed @ AdoptError::Compile(_)) => Err(failed)?,
             Err(failed) => {
                 if let Some(before) = last.replace(failed) {
@@ -226,14 +226,14 @@ fn in_the_way(folder: &Path, adopted: &Adopted) -> Option<PathBuf> {
     all.find_map(|name| Some(folder.join(name)).filter(|path| path.exists()))
 }
 
-/// Writes a kernel's files and reports open questions; returns the search space's path.
+/// Writes a kernel's files and reports open questions; returns the path of the search space.
 fn write(args: &Args, adopted: &Adopted) -> Result<String, CliError> {
     let folder = &args.output;
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let template = folder.join(format!("{}.cu", adopted.kernel));
     let space = folder.join(format!("{}.yaml", adopted.kernel));
-    // All before the first write, so that a refusal leaves the old files as they were.
+    // All paths are checked before the first write, so that an error leaves the old files unchanged.
     if let Some(path) = in_the_way(folder, adopted).filter(|_| !args.force) {
         return Err(usage(format!(
             "{} is there already\nhelp: --force replaces it, -o DIR writes elsewhere",
@@ -262,9 +262,9 @@ fn put(path: &Path, text: &str) -> anyhow::Result<()> {
     atomic::write(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Most runs for fitting a kernel's guessed extents.
+/// Maximum number of runs for fitting a kernel's guessed extents.
 const MAX_RUNS: usize = 8;
-/// Largest factor of a guessed extent: a wild index determines no extent.
+/// Maximum factor of a guessed extent: a wild index does not determine an extent.
 const MAX_TIMES: i64 = 64;
 
 /// Enlarges guessed extents to the kernel's accesses on the small problem. An unbounded access or
@@ -296,7 +296,7 @@ fn fit(adopted: &Adopted, space: &Path, compiler: &Compiler) -> Result<(), CliEr
             None => break,
         }
     }
-    // The file has the extents of an attempt that did not help: `check` gets the first guess.
+    // The file has the extents of a failed attempt: `check` gets the first guess.
     if !times.is_empty() {
         put(space, &adopted.space)?;
     }

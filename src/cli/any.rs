@@ -1,5 +1,5 @@
-//! `tuner run --device any`: concurrent runs, one on each kind of device in a fleet, whose searches
-//! share results.
+//! `tuner run --device any`: concurrent runs, one on each kind of device in a fleet; their searches share
+//! results.
 
 use super::CommandResult;
 use super::events::{stopping, watch_signals};
@@ -17,13 +17,13 @@ use tuner_store::Store;
 /// Device name for all kinds.
 pub(super) const ANY: &str = "any";
 
-/// Refuses options that are for one run.
+/// Rejects options that are valid for a single run only.
 pub(super) fn check_options(
     events: Option<&Path>,
     progress: Option<ProgressMode>,
 ) -> Result<(), CliError> {
     if events.is_some() {
-        // Trials do not say of which run they are.
+        // Trial events do not name their run.
         refuse!("--events is for one run, and --device any starts several; leave --events out");
     }
     if progress.is_some_and(|mode| mode != ProgressMode::None) {
@@ -81,7 +81,7 @@ pub(super) fn run(
         store.close().await?;
         Ok::<_, CliError>(reports)
     })?;
-    // Threads that still compile a dropped candidate are not awaited.
+    // Threads that still compile a dropped candidate are not joined.
     runtime.shutdown_background();
     conclude(reports)
 }

@@ -8,10 +8,10 @@ use anyhow::Context as _;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-/// Serves compiles over the pipes until they close.
+/// Serves compilation requests over the pipes until they close.
 ///
 /// # Errors
-/// The pipes break; at once when started by hand.
+/// The pipes break, which happens immediately if it is started by hand.
 pub(crate) fn run(_: &Args) -> CommandResult {
     tuner_kernel::compile::serve().context("this command is for the tuner itself")?;
     Ok(exit::DONE)

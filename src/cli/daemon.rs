@@ -14,7 +14,7 @@ use tuner_serve::client::{Client, ClientError};
 use tuner_serve::view::{Health, RunView, Stopping};
 use tuner_store::{DaemonRow, Store};
 
-/// Time for a restarting daemon to return before its followers give up.
+/// Maximum time for a restarting daemon to become reachable before its followers fail.
 const COMES_BACK: Duration = Duration::from_secs(15);
 /// Time between two attempts.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -73,7 +73,7 @@ pub(super) fn read_token(file: &TokenFile) -> Result<Option<String>, CliError> {
              work without a token"
         );
     }
-    // Other bytes cannot be sent in a header, or belong to another file.
+    // Other bytes cannot be sent in a header, or show that it is the wrong file.
     if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         refuse!(
             "{place}: a token is one line of printable ASCII characters without blanks; make one with \
@@ -105,7 +105,7 @@ fn secret(path: &Path) -> Result<String, CliError> {
     files::read_text(path, MAX_TOKEN_FILE_BYTES).map_err(unreadable)
 }
 
-/// Returns the live daemon that owns the database; `None` where no database or daemon exists.
+/// Returns the live daemon that owns the database; `None` if there is no database or no daemon.
 pub(super) async fn owner(db: &Path) -> Result<Option<DaemonRow>, CliError> {
     if !db.is_file() {
         return Ok(None);
@@ -125,7 +125,7 @@ pub(super) async fn reach(
     let client = Client::new(&row.address, token);
     let health: Result<Health, ClientError> = client.get("/healthz").await;
     let why = match health {
-        // After a crash another daemon may listen on the port that the row names.
+        // After a crash another daemon may listen on the port stored in the row.
         Ok(health) if health.instance == row.instance => return Ok(client),
         Ok(_) => "another daemon answers there".to_owned(),
         Err(error) => error.to_string(),
@@ -139,7 +139,7 @@ pub(super) async fn reach(
     ))?
 }
 
-/// Shows a run's progress until it ends, and returns its end. Ctrl-C stops the run.
+/// Shows a run's progress until the run ends, and returns the final state. Ctrl-C stops the run.
 pub(super) async fn follow(
     client: &Client,
     id: &str,
@@ -156,7 +156,7 @@ pub(super) async fn follow(
                 let next = tokio::select! {
                     next = stream.next() => next,
                     () = tuner_engine::turned(&mut shutdown), if !asked => {
-                        // Only the first Ctrl-C requests the stop; then the end is followed.
+                        // Only the first Ctrl-C requests the stop; then the run is followed to its end.
                         asked = true;
                         let path = format!("/api/v1/runs/{id}/stop");
                         let _: Stopping = client.post(&path, &()).await?;
@@ -172,7 +172,7 @@ pub(super) async fn follow(
                     return Ok((view, failures.unwrap_or_default()));
                 }
             },
-            // Time does not change a refusal; only a lost connection is worth another attempt.
+            // A retry does not help against a rejected request, only against a lost connection.
             Err(error @ (ClientError::Refused { .. } | ClientError::Token { .. })) => {
                 return Err(error.into());
             }

@@ -20,8 +20,8 @@ use tuner_store::StoreError;
 /// Error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
-    /// User error: bad usage or a bad input file. Exit code 2. The text is complete, with place and
-    /// fix, and is printed unchanged.
+    /// User error: bad usage or a bad input file. Exit code 2. The text is complete, with location and fix,
+    /// and is printed unchanged.
     #[error("{0}")]
     Usage(String),
     /// Failure of the tuner. Exit code 1.
@@ -34,7 +34,7 @@ pub(super) fn usage(text: impl Display) -> CliError {
     complete(format_args!("error: {text}"))
 }
 
-/// Creates a user error from a text that already starts with `error` and the place.
+/// Creates a user error from a text that already starts with `error` and the location.
 pub(super) fn complete(text: impl Display) -> CliError {
     CliError::Usage(text.to_string())
 }
@@ -90,7 +90,7 @@ becomes! {
     StoreError => |error| either(error, StoreError::is_bad_input),
     FleetError => |error| either(error, FleetError::is_usage),
     ServeError => |error| either(error, ServeError::is_usage),
-    // A daemon's refusal concerns the request.
+    // A request that the daemon rejects is a user error.
     ClientError => |error| either(error, |error| {
         matches!(error, ClientError::Refused { .. } | ClientError::Token { .. })
     }),

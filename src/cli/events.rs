@@ -40,7 +40,7 @@ impl EventLog {
             .and_then(|line| out.write_all(format!("{}\n", escape::json(&line)).as_bytes()))
             .and_then(|()| out.flush());
         if let Err(error) = written {
-            // A reader such as `head` has what it wanted.
+            // A reader such as `head` closes the pipe when it has enough.
             if error.kind() != std::io::ErrorKind::BrokenPipe {
                 say!("warning: the event log ends here: {error}");
             }
@@ -55,9 +55,9 @@ fn create_log(path: &Path) -> std::io::Result<std::fs::File> {
     std::fs::File::create(path)
 }
 
-/// Turns true at the first SIGINT, SIGTERM or SIGHUP, and calls `tell`; the second ends the process
-/// at once. Announced results are stored by then. A SIGHUP ignored since the process started
-/// (`nohup`) stays ignored.
+/// Becomes true at the first SIGINT, SIGTERM or SIGHUP, and calls `tell`; the second ends the process
+/// immediately. Announced results are stored by then. A SIGHUP that the process inherited as ignored
+/// (`nohup`) remains ignored.
 pub(super) fn watch_signals(
     tell: impl Fn() + Send + 'static,
 ) -> std::io::Result<watch::Receiver<bool>> {

@@ -157,20 +157,20 @@ fn write_package(args: &Args, files: &PackageFiles) -> CommandResult {
 }
 
 impl Args {
-    /// Reports whether the output is a folder: one that is there, or a name that ends with `/`.
+    /// Reports whether the output is a folder: an existing one, or a name that ends with `/`.
     fn names_folder(&self) -> bool {
         self.output.as_ref().is_some_and(|path| {
             path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
         })
     }
 
-    /// Reports whether a board's kind of time is exported.
+    /// Reports whether times of a board's kind are exported.
     fn takes(&self, board: &Board) -> bool {
         self.allow_predicted || board.timing != TimingKind::Predicted
     }
 }
 
-/// Renders the export; `None`, after a message, when nothing can be exported.
+/// Renders the export; `None`, after a message, if nothing can be exported.
 async fn render(args: &Args) -> Result<Option<Exported>, CliError> {
     let kernel = &kernel_named(&args.kernel)?;
     let store = args.selection.open().await?;
@@ -262,8 +262,8 @@ async fn convert(
     text.map_err(usage)
 }
 
-/// Returns every judged candidate of a board. A candidate that passed only the gate's first checks
-/// is left out: the formats would call it correct.
+/// Returns every judged candidate of a board. A candidate that passed only the gate's first checks is
+/// omitted: the formats would mark it as correct.
 async fn judged(store: &Store, board: &Board) -> Result<Vec<StoredTrial>, CliError> {
     let mut judged = store.candidates(board).await?;
     judged.retain(|candidate| candidate.trial.judgement.verdict != Verdict::NotJudged);

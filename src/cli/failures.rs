@@ -9,7 +9,7 @@ use tuner_core::record::{ConfigValues, Verdict, assignments};
 use tuner_core::units::counted;
 use tuner_engine::TrialEvent;
 
-/// Most kinds of failures kept for a task.
+/// Maximum number of kinds of failures stored for a task.
 const MAX_KINDS: usize = 100;
 /// Most kinds shown.
 const SHOWN: usize = 3;
@@ -35,7 +35,7 @@ struct Kind<'f> {
     tasks: BTreeSet<String>,
 }
 
-/// Returns the common form of similar messages: all but the numbers.
+/// Returns the common form of similar messages: the text without numbers.
 fn shape(detail: &str) -> String {
     let mut shape = String::with_capacity(detail.len());
     for character in detail.chars() {
@@ -134,7 +134,7 @@ impl Failures {
         }
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
         let mut text = String::new();
-        // Paths stay whole, so that they can be copied.
+        // Paths are not wrapped, so that they can be copied.
         let wrapped = textwrap::Options::new(LINE_WIDTH)
             .subsequent_indent("  ")
             .break_words(false)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Columns that may be left out, the least important first; a command may have its own list.
+/// Columns that may be omitted, the least important first; a command may have its own list.
 pub(super) const EXPENDABLE: [&str; 30] = [
     "warnings",
     "fix",
@@ -35,7 +35,7 @@ pub(super) const EXPENDABLE: [&str; 30] = [
     "reliability",
     "run",
 ];
-/// Both ends of an interval: shown or left out together.
+/// Both ends of an interval: shown or omitted together.
 const INTERVAL: [&str; 2] = ["low_us", "high_us"];
 /// Smallest width of a wrapped cell.
 const LEAST: usize = 16;
@@ -75,7 +75,7 @@ pub(super) fn fit(
     if rows.len() > 1 && total(&columns) > width {
         columns.retain(|column| {
             let first = column.cells[0];
-            // Readers look for a verdict in its column, and an interval's ends belong together.
+            // A verdict belongs in its column, and an interval's ends belong together.
             let stays = column.heading == "verdict" || INTERVAL.contains(&column.heading);
             let same = column.cells.iter().all(|cell| *cell == first) && !stays;
             if same && first.chars().count() <= LEAST {
@@ -93,7 +93,7 @@ pub(super) fn fit(
         });
         // Then from the right, except identifying columns.
         let removed = columns.remove(by_name.unwrap_or(columns.len() - 1));
-        // One end of an interval alone tells nothing.
+        // One end of an interval alone is useless.
         if INTERVAL.contains(&removed.heading) {
             columns.retain(|column| !INTERVAL.contains(&column.heading));
         }
@@ -135,7 +135,7 @@ impl<'t> Column<'t> {
     }
 }
 
-/// Sums the widths; a column takes a blank on each side.
+/// Sums the widths; a column has a blank on each side.
 fn total(columns: &[Column<'_>]) -> usize {
     columns.iter().map(|column| column.width + 2).sum()
 }
@@ -175,7 +175,7 @@ pub(super) fn broken(cell: &str, room: usize) -> String {
         }
         for character in piece.chars() {
             if used(&lines) >= room {
-                // A blank at the end of a full line needs no new one.
+                // A blank at the end of a full line does not start a new line.
                 if character == ' ' {
                     continue;
                 }

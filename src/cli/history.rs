@@ -6,8 +6,8 @@ use tuner_core::provenance;
 use tuner_core::record::assignments;
 use tuner_store::{BestPeriod, Moment, Store};
 
-/// Returns the commits whose results were present at a commit: itself and its ancestors. Without
-/// git, or for an unknown commit, the stored ones whose hash starts with the name.
+/// Returns the commits whose results were present at a commit: itself and its ancestors. Without git, or
+/// for an unknown commit, returns the stored commits with this prefix.
 pub(super) async fn commits_at(store: &Store, name: &str) -> Result<Vec<String>, CliError> {
     let known = store.commits().await?;
     let folder = std::env::current_dir()?;
@@ -20,7 +20,7 @@ pub(super) async fn commits_at(store: &Store, name: &str) -> Result<Vec<String>,
         }
         return Ok(contained);
     }
-    // Git abbreviates a hash to four digits at least.
+    // Git abbreviates a hash to at least four digits.
     let digits = name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     let named: Vec<String> = known
         .iter()

@@ -201,8 +201,8 @@ async fn front_boards(
     Ok(boards)
 }
 
-/// Returns the factor of each row's time that gives it its place among rows of one class: a row of the
-/// search whose time is below that of a finalist above it is compared as slower than the finalist.
+/// Returns the factor that scales each row's time to its rank among rows of one class: a row of the search
+/// that ranks below a finalist with a longer time is treated as slower than the finalist.
 fn protocol_factors(ranked: &[LeaderboardRow]) -> impl Iterator<Item = f64> {
     let mut slowest = 0.0_f64;
     ranked.iter().map(move |row| {
@@ -270,7 +270,7 @@ fn table(board: &Board) -> String {
 struct LeaderboardColumn {
     /// Key in JSON, and heading in CSV and Markdown; an interval is two columns there.
     key: &'static str,
-    /// Left out of CSV and Markdown where no row has a value.
+    /// Omitted from CSV and Markdown if no row has a value.
     optional: bool,
     /// Its form in a table, if it is shown there.
     shown: Option<Shown>,
@@ -284,7 +284,7 @@ struct Shown {
     heading: &'static str,
     /// The cell of a row; `-` for a missing value.
     cell: fn(&LeaderboardRow) -> String,
-    /// Place among the columns that a narrow terminal omits, the first one first; `None`: it stays.
+    /// Position in the order in which a narrow terminal omits columns; `None`: never omitted.
     dropped: Option<u8>,
 }
 
@@ -329,7 +329,7 @@ const fn optional(column: LeaderboardColumn) -> LeaderboardColumn {
     }
 }
 
-/// All columns in the order of CSV and Markdown; new ones follow the others.
+/// All columns in the order of CSV and Markdown; new ones are appended.
 const COLUMNS: [LeaderboardColumn; 33] = [
     hidden("rank"),
     hidden("kernel"),
@@ -397,7 +397,7 @@ const COLUMNS: [LeaderboardColumn; 33] = [
     })),
 ];
 
-/// Hides a spread of a single sample.
+/// Hides the spread of a single sample.
 fn several(row: &LeaderboardRow, cell: String) -> String {
     if row.samples > 1 {
         cell

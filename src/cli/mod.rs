@@ -82,7 +82,7 @@ pub(crate) struct Cli {
 /// Defines the commands and their dispatch.
 macro_rules! commands {
     ($($(#[$about:meta])* $name:ident($args:ty) => $run:path,)+) => {
-        /// The commands, in the order of a newcomer's use.
+        /// Commands, in the order in which a new user needs them.
         #[derive(Debug, Subcommand)]
         enum Command {
             $($(#[$about])* $name($args),)+
@@ -152,7 +152,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
-            // For clap `--help` and `--version` are errors, too; they print to standard output.
+            // clap also reports `--help` and `--version` as errors; they print to standard output.
             return ExitCode::from(if error.use_stderr() {
                 exit::USAGE
             } else {
@@ -201,7 +201,7 @@ fn init_tracing(command: &Command) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        // It would panic when a log line cannot be written.
+        // It would panic if a log line cannot be written.
         .log_internal_errors(false)
         .with_ansi(terminal::colours())
         .with_target(false);

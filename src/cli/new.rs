@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     for (path, text) in &files {
         write(path, text)?;
     }
-    // Editors use it for completion in the space.
+    // Editors use it for completion in the search space.
     let schema = root.join("search_spaces/schema.json");
     if !schema.exists() {
         let text = serde_json::to_string_pretty(&tuner_space::json_schema());
@@ -115,13 +115,13 @@ fn is_identifier(name: &str) -> bool {
         && name.len() <= MAX_NAME
 }
 
-/// Longest name that file systems and compilers accept.
+/// Maximum length of a name that file systems and compilers accept.
 const MAX_NAME: usize = 100;
 
 /// Returns the nearest valid name.
 fn repaired(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    // Room for the letter or the ending that is added below.
+    // Leaves space for the letter or the ending that is added below.
     let text: String = name.chars().map(plain).take(MAX_NAME - 2).collect();
     let text = text.trim_start_matches('_');
     if text.starts_with(|c: char| c.is_ascii_alphabetic()) {

@@ -1,4 +1,4 @@
-//! Outcome of a check of something shipped, and the slowdown that it allows.
+//! Outcome of a check of a shipped configuration, and the slowdown that it allows.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ impl Outcome {
         matches!(self, Self::Regression | Self::Wrong)
     }
 
-    /// Returns the word for a table, in which faults stand out.
+    /// Returns the word for a table, in which faults are emphasized.
     pub(crate) fn table_word(self) -> &'static str {
         match self {
             Self::Passed => "passed",

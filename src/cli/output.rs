@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tuner_core::escape;
 
-/// Tables show all columns, however narrow the terminal is.
+/// Whether tables show all columns even on a narrow terminal.
 static WIDE: AtomicBool = AtomicBool::new(false);
 
 /// Makes tables show all columns.
@@ -148,7 +148,7 @@ fn fitted(
     width: Option<usize>,
     expendable: &[&str],
 ) -> String {
-    // A line break in a text from outside would look like another row.
+    // A line break in external text would look like another row.
     let line = |row: &Vec<String>| row.iter().map(|cell| escape::line(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(line).collect();
     let Some(width) = width else {

@@ -11,7 +11,7 @@ use tuner_engine::{Event, StopReason, TrialEvent, format_duration};
 use tuner_serve::view::RunView;
 use tuner_store::RunTask;
 
-/// Tasks that are listed by name at the begin of a run.
+/// Maximum number of tasks that are listed by name at the start of a run.
 const LISTED_TASKS: usize = 5;
 
 /// Shows a run's events on standard error.
@@ -32,7 +32,7 @@ pub(super) struct Progress {
 struct TaskLine {
     name: String,
     trials: u64,
-    /// Number of the run's trial that was its last.
+    /// Number, within the run, of the task's latest trial.
     last: u64,
     best_us: Option<f64>,
     timing: Option<TimingKind>,
@@ -151,7 +151,7 @@ impl Progress {
             let (verdict, detail) = (trial.verdict, &trial.detail);
             say!("warning: {name}: the default configuration fails: {verdict}: {detail}");
         }
-        // Another process's events do not number the tasks.
+        // Events of another process do not number the tasks.
         let Some(place) = self.tasks.iter().position(|task| task.name == name) else {
             return;
         };
@@ -183,7 +183,7 @@ impl Progress {
         }
     }
 
-    /// Formats the whole run in one line: done of limit, time left, best and gain, outcomes.
+    /// Formats the whole run in one line: progress and limit, remaining time, best and gain, outcomes.
     #[expect(
         clippy::indexing_slicing,
         reason = "tasks are numbered by the run that tells of them"
@@ -312,7 +312,7 @@ impl TaskLine {
     }
 }
 
-/// Formats the best time of a task and its speed-up over the default, which is of the search.
+/// Formats the best time of a task and its speed-up over the default, which the search measured.
 pub(super) fn best(task: &RunTask) -> String {
     let searched = task.search_us.or(task.best_us);
     let gain = task.default_us.zip(searched);

@@ -1,4 +1,4 @@
-//! Proofs of results before an export: a board's best is first run whole.
+//! Proofs of results before an export: the best result of a board is run whole first.
 
 use super::CliError;
 use super::results::{block_on, board_name};
@@ -45,7 +45,7 @@ impl ProofOptions {
             top: Some(1),
             ..query.clone()
         };
-        // A proof that cannot be made changes nothing: its row would be the next one for ever.
+        // A proof that cannot be made changes nothing: its row would be selected again forever.
         let mut tried = BTreeSet::new();
         loop {
             let boards = block_on(async {
@@ -57,7 +57,7 @@ impl ProofOptions {
             let next = boards.iter().find_map(|board| {
                 let row = board.rows.first().filter(|row| lacks_proof(board, row))?;
                 let candidate = board.candidates.first()?.to_string();
-                // Problems whose sizes are arguments have one candidate, and a proof each.
+                // Problems whose sizes are arguments have one candidate each, and need a proof each.
                 let proof = (board.key.kernel.clone(), board_name(board), candidate);
                 (leaves(board) && tried.insert(proof)).then_some((board, row))
             });
@@ -68,7 +68,7 @@ impl ProofOptions {
         }
     }
 
-    /// Reports whether a board's best may be exported, and prints the reason where it may not.
+    /// Reports whether a board's best may be exported; prints the reason if not.
     pub(super) fn admits(&self, board: &Board) -> bool {
         let best = board.rows.first().and_then(|row| row.compared);
         let uncompared = best == Some(Compared::SmallerProblems);
@@ -83,8 +83,8 @@ impl ProofOptions {
     }
 }
 
-/// Reports whether a row was not run whole, on a device that can do it now. A real GPU always runs
-/// whole.
+/// Reports whether a row was not run whole, on a device that can do it now. A real GPU always runs the
+/// whole problem.
 fn lacks_proof(board: &Board, row: &LeaderboardRow) -> bool {
     let whole = row.compared == Some(Compared::Whole);
     board.device_kind == DeviceKind::Vgpu && !whole

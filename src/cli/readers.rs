@@ -1,4 +1,4 @@
-//! Readers of tables that other programs write, as the fuzz tests call them.
+//! Parsers of tables that other programs write, in the form that the fuzz tests call.
 
 use super::{import, predict, profile};
 use std::path::Path;

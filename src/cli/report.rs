@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// Reads the report's input; `None`, after a message, when no candidate passed.
+/// Reads the report's input; `None`, after a message, if no candidate passed.
 async fn read(args: &Args) -> Result<Option<Input>, CliError> {
     let store = args.selection.open().await?;
     let top = Some(args.top as usize);

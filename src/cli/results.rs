@@ -71,8 +71,8 @@ pub(super) fn kernels_named(arguments: &[String]) -> Result<Vec<Option<String>>,
 }
 
 impl Selection {
-    /// Returns the boards of these kernels, each with its best rows; an error lists the available
-    /// boards where one is missing.
+    /// Returns the boards of these kernels, each with its best rows; if one is missing, the error lists the
+    /// available boards.
     pub(super) async fn boards(
         &self,
         store: &Store,
@@ -109,7 +109,7 @@ impl Selection {
         Ok(Store::open_read(&self.db).await?)
     }
 
-    /// Reports which of the given names matches nothing, and the available ones.
+    /// Reports which of the given names matches nothing, and lists the available ones.
     pub(super) async fn explain_nothing(
         &self,
         store: &Store,
@@ -169,7 +169,7 @@ fn device_filter(text: &str) -> Option<DeviceFilter> {
     Some(DeviceFilter::Name(text.to_owned()))
 }
 
-/// Identifies a recording by content, or by its path where the file is gone.
+/// Identifies a recording by content, or by its path if the file no longer exists.
 fn recording(file: &Path) -> RecordingSource {
     match tuner_core::provenance::recording(file) {
         Ok((path, hash)) => RecordingSource { path, hash },
@@ -187,8 +187,8 @@ fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.join(", ")
 }
 
-/// Returns the boards of a query with each fastest proven row. An interrupted run may have faster
-/// rows that passed only the first checks.
+/// Returns the boards of a query, each with its fastest proven row. An interrupted run may have faster rows
+/// that passed only the first checks.
 pub(super) async fn proven_first(
     store: &Store,
     query: &LeaderboardQuery,
@@ -203,7 +203,7 @@ pub(super) async fn proven_first(
             device: Some(DeviceFilter::Name(board.key.device.clone())),
             problem: Some(board.key.problem.clone()),
             timings: vec![board.timing],
-            // The first proven row may be of any rank.
+            // The first proven row may have any rank.
             top: None,
             ..query.clone()
         };
@@ -221,7 +221,7 @@ pub(super) async fn proven_first(
     Ok(boards)
 }
 
-/// Reports candidates that are left out because they passed only the gate's first checks.
+/// Reports the number of candidates omitted because they passed only the gate's first checks.
 pub(super) fn note_unproven(count: usize, board: &str) {
     if count > 0 {
         say!(

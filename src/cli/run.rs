@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     if request.device == any::ANY {
         any::check_options(args.events.as_deref(), args.progress)?;
     }
-    // A database that cannot be read fails with its reason where the run opens it.
+    // A database that cannot be read fails with its reason when the run opens it.
     if let Some(row) = block_on(daemon::owner(&args.db)).ok().flatten() {
         if args.fleet.fleet.fleet.is_some() {
             refuse!(
@@ -122,7 +122,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         }
         prepared.ready(&store, &shutdown).await?;
         once(&prepared.notes);
-        // Reading many search spaces takes seconds of the user's budget; most of it is for trials.
+        // Reading many search spaces takes seconds of the user's budget; most of it must remain for trials.
         let budget = prepared.plan().limits.budget.unwrap_or_default();
         prepared.spend(began.elapsed().min(budget / 2));
         let mut progress = Progress::new(prepared.charged());
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         closed?;
         Ok::<_, CliError>((report, progress.failures))
     })?;
-    // Threads that still compile a dropped candidate are not awaited.
+    // Threads that still compile a dropped candidate are not joined.
     runtime.shutdown_background();
     conclude(&report, &failures, args, Some(kind), &events)
 }
@@ -197,7 +197,7 @@ fn conclude(
     };
     let mut text = summary.text();
     next_commands(&mut text, report, failures, args, kind);
-    // Standard output has the events, whose readers expect one JSON object a line.
+    // Events are written to standard output, whose readers expect one JSON object per line.
     if events.stdout {
         say_part!("{text}");
     } else {

@@ -105,18 +105,18 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         let ending = super::events::watch_signals(tell)?;
         let ready = |address: SocketAddr| {
             let with = if guarded { " (with the token)" } else { "" };
-            // The daemon also serves with a closed standard output.
+            // The daemon works even if standard output is closed.
             let _ = output::print(&format!("dashboard: http://{address}{with}"));
         };
         serve::serve(settings, ending, ready).await?;
         Ok::<_, CliError>(())
     })?;
-    // Threads that still compile a dropped candidate are not awaited.
+    // Threads that still compile a dropped candidate are not joined.
     runtime.shutdown_background();
     Ok(exit::DONE)
 }
 
-/// Raises the limit on open files: shells grant 1024, and a thousand clients need more.
+/// Raises the limit on open files: shells set 1024, and a thousand clients need more.
 fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -128,7 +128,7 @@ fn raise_file_limit() {
     }
 }
 
-/// Returns the limit to set instead of the current one, if that is lower. `None` in a limit is none.
+/// Returns the limit to set if the current one is lower. A limit of `None` is unlimited.
 fn raised(current: Option<u64>, maximum: Option<u64>) -> Option<u64> {
     let wanted = maximum.map_or(WANTED_FILES, |most| most.min(WANTED_FILES));
     current.is_some_and(|now| now < wanted).then_some(wanted)

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Result; counts are text because they may exceed JSON readers' exact range.
+/// Result; counts are text because they may exceed the exact integer range of JSON parsers.
 #[derive(Debug, Serialize)]
 struct Report {
     name: String,
@@ -67,10 +67,10 @@ struct Sample(#[serde(with = "record::config_as_object")] ConfigValues);
 /// A space with its target.
 struct SpaceForTarget {
     space: Space,
-    /// Problem and device, where the space was built for some.
+    /// Problem and device for which the space was built, if any.
     target: Option<(String, String)>,
     build_ms: f64,
-    /// Errors in the file, when the space is empty.
+    /// Errors in the file, if the space is empty.
     empty: Option<Diagnostics>,
 }
 
@@ -167,8 +167,8 @@ fn timed<T>(build: impl FnOnce() -> T) -> (T, f64) {
     (built, start.elapsed().as_secs_f64() * 1e3)
 }
 
-/// Returns the name and the limits of a GPU, virtual or real; `None` where the selector names no
-/// single one.
+/// Returns the name and the limits of a GPU, virtual or real; `None` if the selector does not name a single
+/// one.
 pub(super) fn limits_of(
     selector: &DeviceSelector,
 ) -> Result<Option<(String, DeviceLimits)>, CliError> {
@@ -181,7 +181,7 @@ pub(super) fn limits_of(
         }
         DeviceSelector::CudaSeveral(_) | DeviceSelector::Replay(_) => return Ok(None),
     };
-    // The selector was validated.
+    // The selector is already validated.
     let limits = limits::by_name(name).context("no such virtual GPU")?;
     Ok(Some((format!("vgpu:{name}"), limits)))
 }

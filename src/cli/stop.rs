@@ -78,7 +78,7 @@ async fn open(client: &Client) -> Result<Vec<String>, CliError> {
             ids.extend(
                 list.runs
                     .into_iter()
-                    // Others are runs that `tuner run` began itself: the daemon cannot stop them.
+                    // Others are runs that `tuner run` started itself: the daemon cannot stop them.
                     .filter(|run| run.request.is_some())
                     .map(|run| run.id),
             );

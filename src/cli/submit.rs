@@ -117,7 +117,7 @@ async fn find_open(store: &Store, request: &job::Request) -> Result<Option<Strin
             continue;
         }
         let id = RunId::from_text(&run.id);
-        // A run that waits or is under way keeps its place in the queue.
+        // A run that is queued or in progress keeps its place in the queue.
         if matches!(run.state.as_str(), "stopped" | "failed") {
             store.leave_job(&id, JobState::Queued, "", 0.0).await?;
         }

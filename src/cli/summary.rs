@@ -101,7 +101,7 @@ pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
     let _ = writeln!(text, "  verdicts {}", progress::counts(&task.verdicts));
 }
 
-/// Formats the time of the best; that of a final comparison with its interval.
+/// Formats the time of the best; the time of a final comparison has its interval.
 fn best_text(best: &Best) -> String {
     let time = progress::labelled(best.time_us, best.timing);
     match (best.search_us, best.ci95_us) {
@@ -115,7 +115,7 @@ fn best_text(best: &Best) -> String {
     }
 }
 
-/// Formats a time of a table; predictions have fewer digits, because they are no measurements.
+/// Formats a time of a table; predictions have fewer digits, because they are not measurements.
 fn time(us: Option<f64>, timing: Option<TimingKind>) -> String {
     match us {
         None => "-".to_owned(),
@@ -133,7 +133,7 @@ fn gain_text(task: &TaskReport) -> String {
     let Some(gain) = task.speedup() else {
         return "-".to_owned();
     };
-    // The interval of a final comparison is not that of the ratio, which is of the search.
+    // The interval of a final comparison is not that of the ratio, which the search measured.
     let best = task.best.as_ref().filter(|best| best.search_us.is_none());
     let best = best.and_then(|best| best.ci95_us);
     match task.default_ci95_us.zip(best) {

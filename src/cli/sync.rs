@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 
 async fn both(args: &Args) -> Result<String, CliError> {
     let (here, there) = (&args.db, &args.other);
-    // Without an option both ways are wanted.
+    // Without an option both directions are synchronized.
     let ways = [(!args.push, there, here), (!args.pull, here, there)];
     let mut text = String::new();
     for (_, from, into) in ways.into_iter().filter(|(wanted, ..)| *wanted) {

@@ -1,6 +1,6 @@
-//! Terminal output besides results: coloured messages and a live display. `NO_COLOR`, `CLICOLOR`,
-//! `CLICOLOR_FORCE` and `TERM=dumb` have their usual meaning; only ASCII is written where the
-//! locale is not UTF-8.
+//! Terminal output other than results: coloured messages and a live display. `NO_COLOR`, `CLICOLOR`,
+//! `CLICOLOR_FORCE` and `TERM=dumb` have their usual meaning; only ASCII is written if the locale is not
+//! UTF-8.
 
 mod lines;
 
@@ -48,7 +48,7 @@ pub(super) enum ProgressMode {
 
 static MODE: OnceLock<ProgressMode> = OnceLock::new();
 
-/// Sets the form of the progress; without it, it is a display on a terminal and plain lines elsewhere.
+/// Sets the form of the progress; the default is a display on a terminal and plain lines elsewhere.
 pub(super) fn choose_progress(mode: Option<ProgressMode>) {
     if let Some(mode) = mode {
         let _ = MODE.set(mode);
@@ -63,7 +63,7 @@ fn coloured<S: anstream::stream::RawStream>(stream: &S) -> bool {
     anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
 }
 
-/// Reports whether standard error takes colours.
+/// Reports whether standard error supports colours.
 pub(super) fn colours() -> bool {
     *COLOUR_ERR
 }
@@ -78,8 +78,8 @@ fn unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
     })
 }
 
-/// Returns the table width: `COLUMNS` if set, else the terminal's width; `None` (unlimited) where
-/// standard output is not a terminal.
+/// Returns the table width: `COLUMNS` if set, else the terminal's width; `None` (unlimited) if standard
+/// output is not a terminal.
 pub(super) fn columns() -> Option<usize> {
     if !std::io::stdout().is_terminal() {
         return None;
@@ -132,8 +132,8 @@ fn encoded(text: &str) -> String {
     out
 }
 
-/// Writes a one-line message to standard error. Further lines of external text are indented, so
-/// that they cannot pass for messages.
+/// Writes a one-line message to standard error. Further lines of external text are indented, so that they
+/// cannot be mistaken for messages.
 pub(crate) fn say(text: &str) {
     tell(&format!("{}\n", text.replace('\n', "\n  ")));
 }
@@ -277,7 +277,7 @@ pub(super) struct Status {
 /// Progress of a task.
 #[derive(Debug)]
 pub(super) struct TaskStatus {
-    /// `KERNEL PROBLEM`, the begin of its activities.
+    /// `KERNEL PROBLEM`, the prefix of its activities.
     pub(super) name: String,
     /// Trials, best time and gain.
     pub(super) text: String,
@@ -289,8 +289,8 @@ fn display() -> MutexGuard<'static, Option<Display>> {
     lock(&DISPLAY)
 }
 
-/// Shows the current work, shortly after the start until this is dropped: a moving line on a
-/// terminal, occasional lines elsewhere.
+/// Shows the current work from shortly after the start until this is dropped: a moving line on a terminal,
+/// occasional lines elsewhere.
 pub(super) struct Ticker {
     over: Arc<AtomicBool>,
 }
@@ -355,7 +355,7 @@ fn frame(live: bool, over: &AtomicBool) {
         let silent = MODE.get() == Some(&ProgressMode::None);
         (due && !silent).then(|| shown.line())
     };
-    // After the lock is released: `tell` takes it as well.
+    // After the lock is released: `tell` locks it as well.
     if let Some(line) = quiet {
         tell(&format!("{line}\n"));
     }
@@ -437,7 +437,7 @@ fn style(bar: bool, width: usize) -> ProgressStyle {
         String::new()
     };
     let template = format!("{{spinner{green}}} {bar}{{wide_msg}}\n{{prefix{dim}}}");
-    // indicatif wants a colon between key and style, and none where there is no style.
+    // indicatif requires a colon between key and style, and none without a style.
     let template = template
         .replace("{spinner.", "{spinner:.")
         .replace("{prefix.", "{prefix:.");

@@ -90,7 +90,7 @@ pub(super) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Returns the user's argument for a kernel: its file, where one was given.
+    /// Returns the user's argument for a kernel: its file, if one was given.
     pub(super) fn name_of<'k>(&'k self, kernel: &'k str) -> &'k str {
         let means = |typed: &&String| {
             let folder = std::env::current_dir().unwrap_or_default();
@@ -105,9 +105,9 @@ impl RunArgs {
     /// Builds the request.
     ///
     /// # Errors
-    /// A value of `--until-converged` that was taken for a kernel.
+    /// A value of `--until-converged` that was parsed as a kernel.
     pub(super) fn request(&self) -> Result<Request, CliError> {
-        // The option requires `=`: for clap the share of `--until-converged 1%` is a kernel.
+        // The option requires `=`: clap parses the share of `--until-converged 1%` as a kernel.
         let detached = self.kernels.iter().find(|name| parse_share(name).is_ok());
         if let Some(share) = detached.filter(|_| self.until_converged.is_some()) {
             refuse!("`{share}` is not a kernel; type --until-converged={share}");

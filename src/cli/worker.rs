@@ -68,8 +68,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             temporary.path().to_owned()
         }
     };
-    // Private folder: kernels are stored and their code runs there, so no other user may write to
-    // it.
+    // Private folder: kernels are stored and their code runs there, so that no other user may write to it.
     let folder = private::create_folder(&cache, &["fleet"])
         .map_err(|error| usage(format!("{error}; set TUNER_CACHE to a folder of your own")))?;
     let (access, names) = args.fleet.named(url)?;

@@ -31,13 +31,13 @@ pub(super) struct Answer {
     pub(super) detail: String,
     /// Median, microseconds.
     pub(super) time_us: Option<f64>,
-    /// Time over that of the base; null where one of them has none.
+    /// Ratio of the time to that of the base; null if either is missing.
     pub(super) cost: Option<f64>,
     /// 95 % interval of a measured cost; that of the base is the base timed against itself.
     pub(super) cost_low: Option<f64>,
     pub(super) cost_high: Option<f64>,
-    /// The interval contains 1, or overlaps that of the base: no difference was shown. Null for the
-    /// base and without a measurement.
+    /// The interval contains 1, or overlaps that of the base: no significant difference. Null for the base
+    /// and without a measurement.
     pub(super) same: Option<bool>,
     pub(super) bound: Option<String>,
     pub(super) occupancy: Option<f64>,
@@ -171,7 +171,7 @@ const SPILLS: Column = ("spill_bytes", |answer| count(answer.spill_bytes));
 const SHARED: Column = ("shared_bytes", |answer| count(answer.shared_bytes));
 const CONFLICTS: Column = ("bank_conflicts", |answer| number(answer.bank_conflicts, 0));
 const TIMING: Column = ("timing", |answer| answer.timing.to_owned());
-/// For people: a word that marks a change without a difference.
+/// For tables: a word that marks a change without a significant difference.
 const SAME: Column = ("same", |answer| match answer.same {
     Some(true) => "same".to_owned(),
     _ => String::new(),
@@ -197,7 +197,7 @@ const MEASURED: [Column; 15] = [
     CHANGE, FROM, TO, VERDICT, TIME, COST, COST_LOW, COST_HIGH, SAME, OCCUPANCY, REGISTERS, SPILLS,
     SHARED, TIMING, DETAIL,
 ];
-/// For programs: the same columns for every device. New columns are appended.
+/// For machine-readable formats: the same columns for every device. New columns are appended.
 const ALL: [Column; 18] = [
     CHANGE,
     FROM,

@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// Resolves `auto`; a device without ablation is refused.
+/// Resolves `auto`; rejects a device that does not support ablation.
 fn device(asked: &DeviceSelector) -> Result<DeviceSelector, CliError> {
     match asked {
         DeviceSelector::Auto => {
@@ -179,7 +179,7 @@ fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
         timing: TimingKind::Measured,
     };
     let arch = gpu.arch();
-    // Configurations are compiled one after the other here.
+    // Configurations are compiled sequentially here.
     let compiler = Compiler::new(CompilerSettings::with_jobs(1))?;
     let problems = [(&*problem, &space)];
     declarations::check(&kernel, &problems, &limits, &arch, &compiler)?;

@@ -59,7 +59,7 @@ pub(super) fn capture(
             });
         say!("running: {text}");
         let folder = work.path().join(format!("captured-{number}"));
-        // Headers of folders beside the original, such as `../common/book.h`, are not in the copy.
+        // Headers in folders next to the original, such as `../common/book.h`, are not in the copy.
         let place = exec::CommandPlace {
             copy: &build,
             original: folder_of(file),
@@ -78,7 +78,8 @@ pub(super) fn capture(
     })
 }
 
-/// Message of a run without a captured launch. How to build is no question where a launch was seen.
+/// Formats the error of a run without a captured launch. The build hint is omitted if a launch was
+/// observed.
 fn nothing_captured(text: &str, skipped: &[String]) -> String {
     let nothing = format!("`{text}` launched no kernel that was captured");
     if skipped.is_empty() {
@@ -89,7 +90,7 @@ fn nothing_captured(text: &str, skipped: &[String]) -> String {
     format!("{nothing}\n{}", skipped.join("\n"))
 }
 
-/// Every combination of one value of each name.
+/// Returns every combination of one value of each name.
 fn combinations(vary: &[(String, Vec<i64>)]) -> Vec<Vec<(String, i64)>> {
     let mut all = vec![Vec::new()];
     for (name, values) in vary {
@@ -111,7 +112,7 @@ fn folder_of(file: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
-/// Copies the folder of a file, so that a build leaves nothing there. `work` holds the copies.
+/// Copies the folder of a file, so that a build leaves no files in the original. `work` holds the copies.
 fn copy(file: &Path, work: &Path, to: &Path) -> Result<(), CliError> {
     let from = folder_of(file);
     let mut copying = Copying {
@@ -137,17 +138,17 @@ fn copy(file: &Path, work: &Path, to: &Path) -> Result<(), CliError> {
 struct Copying {
     /// Folder of the copies, links followed.
     work: PathBuf,
-    /// The folders that are being copied, each within the one before, links followed.
+    /// Folders on the current recursion path, each within the previous one, links resolved.
     open: Vec<PathBuf>,
-    /// Bytes that may still be copied; 0 where there are more.
+    /// Remaining bytes that may be copied; 0 if the limit is exceeded.
     left: u64,
 }
 
 impl Copying {
-    /// Copies files and folders, as far as the bytes go. Links are followed.
+    /// Copies files and folders up to the byte limit. Links are followed.
     fn folder(&mut self, from: &Path, to: &Path) -> std::io::Result<()> {
         let real = from.canonicalize()?;
-        // The copies may lie in the folder itself, and a link may lead to a folder around it: both would
+        // The copies may be in the folder itself, and a link may point to an enclosing folder: both would
         // be copied into themselves.
         if real == self.work || self.open.contains(&real) {
             return Ok(());
@@ -162,7 +163,7 @@ impl Copying {
             let (path, target) = (entry.path(), to.join(entry.file_name()));
             let facts = match std::fs::metadata(&path) {
                 Ok(facts) => facts,
-                // A build does not need a link that leads nowhere.
+                // A build does not need a dangling link.
                 Err(_) if entry.file_type()?.is_symlink() => continue,
                 Err(error) => return Err(error),
             };

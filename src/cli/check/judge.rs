@@ -23,7 +23,7 @@ use tuner_space::{Reference, Space};
 /// Input seeds for every pair.
 const SEEDS: [u64; 2] = [0x5eed, 0xc0ffee];
 
-/// A plan's operations, its bytes, and its tolerance.
+/// Operations and bytes of a plan, and its tolerance.
 type PlanFigures = (Option<f64>, Option<f64>, String);
 
 /// State shared by all pairs of one kernel.
@@ -32,7 +32,7 @@ pub(super) struct Judge<'a> {
     pub(super) tasks: &'a [Task],
     pub(super) target: &'a Target,
     pub(super) compiler: &'a Compiler,
-    /// Runs of each pair; all but the first with a different order of warps and blocks.
+    /// Number of runs of each pair; all but the first use a different order of warps and blocks.
     pub(super) schedules: u32,
     /// Folder for the outputs of one whole run.
     pub(super) outputs: Option<PathBuf>,
@@ -43,8 +43,8 @@ impl Judge<'_> {
     pub(super) fn reference(&self) -> Result<(), CliError> {
         let reference = self.kernel.reference.as_ref();
         if reference.is_none_or(|reference| reference.hash == self.kernel.template.hash) {
-            // No reference, or one in the kernel's own file: its errors are the candidates'
-            // verdict.
+            // There is no reference, or it is in the kernel's own file: its errors are reported as the
+            // candidates' verdict.
             return Ok(());
         }
         for task in self.tasks {
@@ -174,7 +174,7 @@ fn is_compared_here(judgement: &Judgement) -> bool {
     judgement.max_error.is_some() && !elsewhere
 }
 
-/// Returns the parameters that differ from their defaults.
+/// Returns the parameters whose values differ from the defaults.
 fn changed(space: &Space, pair: &Pair) -> ConfigValues {
     let defaults = space.values(&space.default_config());
     let values = space.values(&pair.config).into_iter().zip(defaults);

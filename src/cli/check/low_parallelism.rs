@@ -9,7 +9,7 @@ use tuner_kernel::catalog::Kernel;
 use tuner_report::low_parallelism::{TimedProblem, few_blocks};
 use vgpu::Arch;
 
-/// Most warnings below a table; JSON and CSV contain all.
+/// Maximum number of warnings below a table; JSON and CSV contain all.
 const TOLD: usize = 10;
 
 /// Adds warnings to each row.
@@ -59,8 +59,8 @@ pub(super) fn tell(rows: &[CheckRow]) {
     }
 }
 
-/// Warns where the default configuration cannot fill the device on a problem that is not run here;
-/// the launch extents suffice for that.
+/// Warns if the default configuration cannot fill the device on a problem that is not run here; only the
+/// launch extents are needed.
 pub(super) fn defaults(kernel: &Kernel, tasks: &[Task], target: &Target) {
     if target.vgpu().is_none() {
         return;

@@ -30,11 +30,11 @@ use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_kernel::{declarations, defaults};
 use tuner_space::{Config, Problem, Space, suggest};
 
-/// Most floating-point operations of a timed problem that is run whole.
+/// Maximum number of floating-point operations of a timed problem that is run whole.
 const FLOPS_WHOLE: f64 = 2e7;
 /// Most elements of its buffers.
 const ELEMENTS_WHOLE: u64 = 1 << 18;
-/// Most failures with full details below a table.
+/// Maximum number of failures with full details below a table.
 const DETAILS_SHOWN: usize = 3;
 
 /// Check kernels without a GPU
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         let tasks = tasks(kernel, args, &target)?;
         report_declarations(kernel, &tasks, &target, &compiler)?;
         let pairs = pairs(kernel, &tasks, args)?;
-        // With the pairs of earlier kernels: the names of the files do not say whose they are.
+        // Includes the pairs of earlier kernels: the names of the files do not identify the pair.
         let outputs = output_folder(args, rows.len() + pairs.len())?;
         if args.config.is_empty() && args.sample.is_none() {
             low_parallelism::defaults(kernel, &tasks, &target);
@@ -190,7 +190,7 @@ pub(in crate::cli) fn glance(path: &Path, compiler: &Compiler) -> Result<Judgeme
     Ok(row.context("no verdict")?.judgement)
 }
 
-/// Creates the folder of `--outputs`, which takes one pair of a configuration and a problem.
+/// Creates the folder of `--outputs`, which is valid for a single pair of a configuration and a problem.
 fn output_folder(args: &Args, pairs: usize) -> Result<Option<PathBuf>, CliError> {
     let Some(folder) = &args.outputs else {
         return Ok(None);
@@ -293,7 +293,7 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
         names.extend(all.map(|problem| &*problem.name));
     }
     if names.is_empty() {
-        // No small problem: the first one still shows whether the kernel compiles.
+        // There is no small problem: the first one still shows whether the kernel compiles.
         names.extend(spec.problems.first().map(|problem| problem.name.as_str()));
     }
     let mut tasks = Vec::with_capacity(names.len());
@@ -321,8 +321,8 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
     Ok(tasks)
 }
 
-/// Reports whether the default configuration's work on a timed problem is small enough to run
-/// whole.
+/// Reports whether the default configuration's work on a timed problem is small enough for a run of the
+/// whole problem.
 fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
     let spec = &kernel.spec;
     let Ok(bound) = spec.bind(problem, &target.limits, &spec.default_config()) else {
@@ -332,7 +332,7 @@ fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
         .arguments
         .iter()
         .map(tuner_core::plan::PlanArgument::count);
-    // Both: memory-bound kernels do little arithmetic on a lot of data.
+    // Both limits apply: memory-bound kernels do little arithmetic on a large amount of data.
     bound.flops.is_none_or(|flops| flops <= FLOPS_WHOLE) && elements.sum::<u64>() <= ELEMENTS_WHOLE
 }
 
@@ -340,7 +340,7 @@ fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
 fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliError> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut add = |pair: Pair| {
-        // A seed may be the default configuration, and a sample may draw either.
+        // A seed may equal the default configuration, and a random sample may contain either.
         if !pairs.contains(&pair) {
             pairs.push(pair);
         }
@@ -429,7 +429,7 @@ fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
     );
 }
 
-/// Returns the targets of the compiled code; without any, the one that was asked for.
+/// Returns the targets of the compiled code; without any, the requested one.
 fn compiled_targets(kernel: &Kernel, rows: &[CheckRow], target: &Target) -> String {
     let compiled = rows.iter().filter_map(|row| row.arch.as_deref());
     let compiled: BTreeSet<&str> = compiled.collect();

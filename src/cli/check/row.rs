@@ -16,7 +16,7 @@ pub(super) struct CheckRow {
     pub(super) config: ConfigValues,
     #[serde(flatten, serialize_with = "what_was_found")]
     pub(super) judgement: Judgement,
-    /// Target of the compiled code; none where it was not compiled.
+    /// Target of the compiled code; null if it was not compiled.
     #[serde(skip)]
     pub(super) arch: Option<String>,
     pub(super) registers: Option<u32>,
@@ -24,14 +24,14 @@ pub(super) struct CheckRow {
     pub(super) shared_bytes: Option<u64>,
     /// Largest error of the judgement.
     pub(super) max_error: Option<f64>,
-    /// Kind of comparison at this size; null where the candidate did not pass.
+    /// Kind of comparison at this size; null if the candidate did not pass.
     pub(super) compared: Option<Compared>,
     /// Tolerance with its reason; null without a comparison.
     pub(super) tolerance: Option<String>,
     pub(super) device: String,
-    /// Hash of the SASS; null where none exists.
+    /// Hash of the SASS; null if there is none.
     pub(super) cubin_hash: Option<String>,
-    /// Counters of the virtual GPU, where the pair ran.
+    /// Counters of the virtual GPU, if the pair ran.
     #[serde(flatten)]
     pub(super) seen: Option<RunFigures>,
     /// Warnings: legal but fragile.
@@ -39,12 +39,12 @@ pub(super) struct CheckRow {
     /// The space has no reference: results are not compared.
     #[serde(skip)]
     pub(super) hazards_only: bool,
-    /// The parameters that differ from their defaults, for people.
+    /// The parameters that differ from their defaults, for tables.
     #[serde(skip)]
     pub(super) changed: ConfigValues,
 }
 
-/// Serializes a judgement without its largest error, which has a later position.
+/// Serializes a judgement without its largest error, which is a later column.
 fn what_was_found<S: Serializer>(judgement: &Judgement, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
     map.serialize_entry("verdict", &judgement.verdict)?;
@@ -53,7 +53,7 @@ fn what_was_found<S: Serializer>(judgement: &Judgement, serializer: S) -> Result
     map.end()
 }
 
-/// Figures of a run on the virtual GPU besides its verdict. Work is summed over all blocks.
+/// Counters of a run on the virtual GPU. Work is summed over all blocks.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct RunFigures {
     /// Predicted time, µs.
@@ -64,16 +64,16 @@ pub(super) struct RunFigures {
     pub(super) bank_conflicts: f64,
     /// All shared memory wavefronts.
     pub(super) shared_wavefronts: f64,
-    /// Predicted time, where the problem is tuned and not only checked.
+    /// Predicted time, if the problem is tuned and not only checked.
     #[serde(skip)]
     pub(super) timed: Option<TimedProblem>,
 }
 
 impl CheckRow {
-    /// Takes back what a guessed launch of this entry may have caused.
+    /// Replaces the verdicts that a guessed launch of this entry may have caused.
     pub(super) fn without_hazards(&mut self, entry: &str) {
         let verdict = self.judgement.verdict;
-        // The kernel was not launched, so that the guess has no part in these verdicts.
+        // The kernel was not launched, so that the guess does not affect these verdicts.
         if matches!(verdict, Verdict::Rejected | Verdict::CompileFailed) {
             return;
         }
@@ -87,7 +87,7 @@ impl CheckRow {
         );
         self.judgement = Judgement::new(Verdict::Unchecked, detail);
         (self.max_error, self.compared, self.tolerance) = (None, None, None);
-        // `unchecked` passes for a space without a reference; here nothing was judged.
+        // `unchecked` counts as passed for a space without a reference; here nothing was judged.
         self.hazards_only = false;
     }
 
@@ -98,7 +98,7 @@ impl CheckRow {
     }
 }
 
-/// The columns with the same position in tables and files.
+/// Columns with the same position in tables and files.
 const COLUMNS: [Column<CheckRow>; 11] = [
     ("kernel", |row| row.kernel.clone()),
     ("problem", |row| row.problem.clone()),

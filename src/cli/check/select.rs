@@ -8,7 +8,7 @@ use tuner_core::value::Value;
 use tuner_engine::KernelTask;
 use tuner_space::{Config, Space};
 
-/// Number of pairs drawn without `--sample` and `--config`, besides the default configuration and
+/// Number of pairs drawn without `--sample` and `--config`, in addition to the default configuration and
 /// the seeds.
 pub(super) const SAMPLE_DEFAULT: usize = 32;
 
@@ -27,8 +27,8 @@ pub(super) struct Pair {
     pub(super) config: Config,
 }
 
-/// Draws distinct pairs of (valid configuration, problem) uniformly; returns all pairs in order
-/// where there are no more.
+/// Draws distinct pairs of (valid configuration, problem) uniformly; returns all pairs in order if there
+/// are at most `count`.
 pub(super) fn sample(tasks: &[Task], count: usize, seed: u64) -> Vec<Pair> {
     let total = tasks
         .iter()
@@ -99,8 +99,8 @@ pub(in crate::cli) fn parse_config(space: &Space, text: &str) -> Result<Config, 
         .map_err(|error| usage(format!("--config: {error}")))
 }
 
-/// Returns the parameter's value with this spelling, else text, which the space then refuses with a
-/// list of the valid values.
+/// Returns the parameter's value with this spelling, else text, which the space then rejects with a list of
+/// the valid values.
 fn typed(space: &Space, name: &str, text: &str) -> Value {
     let parameter = space
         .parameters()

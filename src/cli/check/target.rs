@@ -14,7 +14,7 @@ pub(super) struct Target {
     pub(super) arch: ComputeTarget,
     /// Limits of the device, or of a GPU of this architecture.
     pub(super) limits: DeviceLimits,
-    /// Device that runs the kernels, a virtual GPU or a real one; `None` stops after the compile.
+    /// Device that runs the kernels, a virtual GPU or a real one; `None`: stop after the compilation.
     pub(super) runner: Option<DeviceSelector>,
 }
 

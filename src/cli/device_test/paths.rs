@@ -94,7 +94,7 @@ const TESTS: &[Test] = &[
 pub(super) fn run_all(ordinal: u32) -> Result<(Value, bool), CliError> {
     let (facts, compiler) = gpu(ordinal)?;
     let arch = facts.arch();
-    // Workers receive this form, which is PTX for the tests' stand-in.
+    // Workers receive this form, which is PTX for the stand-in driver of the tests.
     let helpers = tuner_engine::job::helpers(&compiler, &arch)?;
     let carry = Settings::for_gpu(ordinal, helpers.clone())
         .context("cannot find this program")?
@@ -301,7 +301,7 @@ fn shared_poison(tried: &mut TestContext) -> Result<String, String> {
         let seen = peek(tried, bytes).map_err(words)?;
         let full = seen.iter().filter(|count| **count == bytes / 4).count();
         let none = seen.iter().filter(|count| **count == 0).count();
-        // A kernel that reads what it did not write runs in many blocks: few may miss the poison.
+        // A kernel that reads memory it did not write runs in many blocks: few of them may miss the poison.
         passed &= 10 * full >= 8 * seen.len() && none * 10 <= seen.len();
         details.push(format!(
             "{full} of {} blocks saw nothing but NaN in {bytes} bytes, {none} saw none, the others {}",

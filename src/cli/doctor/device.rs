@@ -12,13 +12,13 @@ use tuner_device::gpu::examine::Examination;
 use tuner_device::gpu::nvml::{Health, Monitor, Process};
 use tuner_device::gpu::{self, GpuFacts, stand_in};
 
-/// Duration of the load: heat and power limits show after some seconds.
+/// Duration of the load: throttling by heat or power shows after some seconds.
 const LOAD: Duration = Duration::from_secs(10);
-/// Longest time of an empty kernel in a graph, µs; usual are 1 to 4.
+/// Maximum time of an empty kernel in a graph, µs; 1 to 4 are typical.
 const NULL_US_MAX: f64 = 5.0;
-/// Smallest share of the rated memory bandwidth that a copy reaches on an unshared GPU.
+/// Minimum share of the rated memory bandwidth that a copy reaches on an unshared GPU.
 const COPY_SHARE_MIN: f64 = 0.6;
-/// Largest spread of equal times under load that interleaving compensates.
+/// Maximum spread of equal times under load that interleaving compensates.
 const SPREAD_MAX: f64 = 0.03;
 
 /// Examines the GPU; one row for each property that affects timing.
@@ -59,7 +59,7 @@ pub(super) fn findings(selector: &DeviceSelector) -> Result<Vec<Finding>, CliErr
 }
 
 fn examined(facts: &GpuFacts) -> Result<Examination, CliError> {
-    // The tests' stand-in does not heat up.
+    // The stand-in driver of the tests does not heat up.
     let load = stand_in::installed().map_or(LOAD, |_| Duration::ZERO);
     Ok(worker(facts)?.examine(load)?)
 }
@@ -196,7 +196,7 @@ fn clock(found: &Examination) -> Finding {
         found.load_s,
         100.0 * found.spread,
     );
-    // Runs discard samples at less than 75 % of the reference's clock.
+    // Runs discard samples taken at less than 75 % of the reference clock.
     if found.spread > SPREAD_MAX || clock.lowest < 0.75 * clock.median {
         let fix = format!(
             "times stay comparable by interleaving; steadier ones: nvidia-smi -lgc {0:.0},{0:.0} (as \
@@ -268,8 +268,8 @@ fn profiler() -> Finding {
     let version = ncu::version(&program);
     let detail = format!("{version} at {}", program.display());
     let parameters = std::fs::read_to_string("/proc/driver/nvidia/params").unwrap_or_default();
-    // The driver's module has the permission as a parameter; without it ncu fails with
-    // ERR_NVGPUCTRPERM at its first kernel.
+    // The permission is a parameter of the driver's module; without it, ncu fails with ERR_NVGPUCTRPERM at
+    // its first kernel.
     let guarded = parameters
         .lines()
         .any(|line| line.trim() == "RmProfilingAdminOnly: 1");

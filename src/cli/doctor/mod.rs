@@ -50,7 +50,7 @@ enum Status {
     Absent,
     /// Missing or broken, and needed.
     Missing,
-    /// Examined GPU: works, but times may suffer.
+    /// Examined GPU: usable, but timing may be degraded.
     Warn,
     /// Examined GPU: cannot be timed in this state.
     Fail,
@@ -62,7 +62,7 @@ struct Finding {
     check: &'static str,
     status: Status,
     detail: String,
-    /// The command or step that helps; null where none is needed.
+    /// The command or step that fixes it; null if none is needed.
     fix: Option<String>,
 }
 
@@ -230,7 +230,7 @@ fn header_version(folder: &Path) -> Option<String> {
 fn trial_compile() -> Finding {
     let settings = CompilerSettings {
         jobs: 1,
-        // A cached image would hide a compiler that does not work any more.
+        // A cached image would hide a compiler that no longer works.
         cache: None,
         ..CompilerSettings::default()
     };
@@ -264,7 +264,7 @@ fn trial_compile() -> Finding {
 fn program(name: &'static str, purpose: &str) -> Finding {
     let output = Command::new(name)
         .arg("--version")
-        // A program that waits for input would stop the command.
+        // A program that waits for input would block the command.
         .stdin(Stdio::null())
         .output();
     match output {

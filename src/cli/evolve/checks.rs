@@ -1,4 +1,5 @@
-//! Checks of a change that no request contains: seeds, shapes, and what an answer learns of them.
+//! Checks of a change that no request contains: seeds, shapes, and the details that are shown to the
+//! mutator.
 
 use super::options::Options;
 use rand::{RngExt as _, SeedableRng as _};
@@ -12,13 +13,13 @@ use tuner_evolve::answer::AnswerError;
 use tuner_kernel::catalog::Kernel;
 use tuner_space::{DeviceLimits, KernelSpec, Problem};
 
-/// Check problems that are drawn for a change.
+/// Number of check problems drawn for each change.
 const DRAWN_PROBLEMS: usize = 2;
-/// Seeds of inputs that are drawn for a change.
+/// Number of input seeds drawn for each change.
 const DRAWN_SEEDS: usize = 2;
 
-/// Draws input seeds, and check problems within the ranges that the sizes of the declared check
-/// problems span. The code itself takes part: its author cannot compute what it is checked with.
+/// Draws input seeds, and check problems within the ranges spanned by the sizes of the declared check
+/// problems. The draw depends on the code: its author cannot predict the checks.
 pub(super) fn draw(options: &Options, code: &ChangedCode, round: u32) -> FreshChecks {
     let hash = ContentHash::from_parts([
         options.check_seed.to_le_bytes().as_slice(),
@@ -30,7 +31,7 @@ pub(super) fn draw(options: &Options, code: &ChangedCode, round: u32) -> FreshCh
     let mut rng = ChaCha8Rng::seed_from_u64(seed.unwrap_or(options.check_seed));
     let checks = match options.parsed.spec.data_paths().is_empty() {
         true => &options.parsed.spec.check_problems,
-        // A file has the data of the declared sizes only.
+        // A data file covers the declared sizes only.
         false => &[][..],
     };
     let mut problems = Vec::new();
@@ -64,11 +65,11 @@ fn range_of(checks: &[Problem], name: &str) -> Option<[i64; 2]> {
     Some([*values.iter().min()?, *values.iter().max()?])
 }
 
-/// Checks that a changed kernel has a configuration for each timed problem, and for each check problem
-/// for which the shipped one has any.
+/// Checks that a changed kernel has a valid configuration for each timed problem, and for each check
+/// problem for which the shipped one has any.
 ///
 /// # Errors
-/// A search space without one.
+/// A search space without a valid configuration for such a problem.
 pub(super) fn require_valid(
     options: &Options,
     kernel: &Kernel,
@@ -106,7 +107,7 @@ fn with_drawn(spec: &KernelSpec, drawn: &FreshChecks) -> KernelSpec {
 }
 
 /// Returns the kind of check problems for which the first configuration, the parent's, is valid and the
-/// second is not. A constraint could otherwise keep code for single sizes away from all checks.
+/// second is not. Otherwise a constraint could exclude code for single sizes from all checks.
 pub(super) fn avoided(
     options: &Options,
     code: &ChangedCode,

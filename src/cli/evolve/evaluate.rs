@@ -30,7 +30,7 @@ pub(super) struct CodeFacts {
     pub(super) spill_bytes: Option<u64>,
     /// Counters of the device, by name.
     pub(super) counters: serde_json::Map<String, serde_json::Value>,
-    /// Reasons why the predicted time is not reliable.
+    /// Reasons why the predicted time is unreliable.
     pub(super) doubts: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ pub(super) type Results = BTreeMap<String, Tuned>;
 pub(super) enum Evaluation {
     /// Right on all problems.
     Right(Results),
-    /// The machine code is that of the parent; the text says which.
+    /// The machine code equals that of the parent; the text names the compared code.
     Unchanged(&'static str),
     /// A defect.
     Wrong { verdict: Verdict, detail: String },
@@ -67,7 +67,7 @@ pub(super) enum Evaluation {
     Interrupted,
 }
 
-/// Code to evaluate; `None`: the files' own.
+/// Code to evaluate; `None`: the code of the files.
 pub(super) type MaybeCode<'a> = Option<&'a ChangedCode>;
 
 /// Evaluator of one kernel on one device.
@@ -89,14 +89,14 @@ impl Evaluator<'_> {
             no_baseline: code.is_some(),
             prove_budget: self.options.prove_budget,
             change: code.cloned(),
-            // A mutator may edit the files meanwhile.
+            // A mutator may edit the files in the meantime.
             known_kernel: Some(KnownKernel(Arc::clone(&self.options.parsed))),
             ..Request::default()
         }
     }
 
-    /// Tunes code on a problem, and returns its best; `Err` of the inner result has the verdict where
-    /// none passed. `None`: interrupted.
+    /// Tunes code on a problem, and returns its best; `Err` of the inner result is the verdict if no
+    /// configuration passed. `None`: interrupted.
     pub(super) async fn tune(
         &self,
         code: MaybeCode<'_>,
@@ -107,7 +107,7 @@ impl Evaluator<'_> {
         let mut prepared = Prepared::new(&request, &self.options.folder)?;
         if code.is_some() {
             let id = RunId::new();
-            // Before the first trial: times of a change would rank after a crash between the two.
+            // Before the first trial: after a crash in between, times of a change would be ranked.
             self.store.mark_change_run(&id).await?;
             prepared.name(id);
         }
@@ -201,7 +201,7 @@ impl Evaluator<'_> {
             Ok(prepared) => prepared,
             Err(error) => return not_judged(error),
         };
-        // Before tuning, which judges many configurations: most defects show in the parent's best.
+        // Before tuning, which judges many configurations: most defects show with the parent's best one.
         for (task, one) in prepared.plan().tasks.iter().enumerate() {
             if *self.shutdown.borrow() {
                 return Ok(Evaluation::Interrupted);
@@ -230,7 +230,7 @@ impl Evaluator<'_> {
                 }
             };
         }
-        // Only now: the change may matter in configurations that are not the parent's best.
+        // Checked after tuning: the change may only affect configurations other than the parent's best.
         let avoids = |problem: &str, config: &ConfigValues| {
             let parent = parent.results.get(problem)?;
             checks::avoided(self.options, code, &drawn, [&parent.config, config])
@@ -248,7 +248,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// Judges the best configurations with fresh checks; `avoids` says which checks one is not valid for.
+/// Judges the best configurations with fresh checks; `avoids` returns the checks for which a configuration
+/// is invalid.
 fn finalists(
     prepared: &Prepared,
     mut best: BTreeMap<String, Best>,
@@ -260,7 +261,7 @@ fn finalists(
         let Some(found) = best.remove(problem) else {
             continue;
         };
-        // The judge passes over check problems for which a configuration is not valid.
+        // The gate skips check problems for which a configuration is invalid.
         if let Some(why) = avoids(problem, &found.config) {
             return Ok(Evaluation::Wrong {
                 verdict: Verdict::NotJudged,
@@ -278,7 +279,7 @@ fn finalists(
     Ok(Evaluation::Right(results))
 }
 
-/// Parent of a change, as its evaluation needs it.
+/// Parent of a change, with the data that its evaluation needs.
 pub(super) struct Parent<'a> {
     pub(super) code: &'a ChangedCode,
     pub(super) results: &'a Results,
@@ -304,7 +305,7 @@ impl Tuned {
     }
 }
 
-/// A change that cannot be set up is wrong, unless the tuner itself failed.
+/// A change that cannot be set up is rejected, unless the tuner itself failed.
 fn not_judged(error: JobError) -> Result<Evaluation, CliError> {
     match error {
         JobError::Usage(detail) | JobError::Input { text: detail, .. } => Ok(Evaluation::Wrong {
@@ -329,7 +330,7 @@ fn wrong(judged: &Judged, problem: &str) -> Evaluation {
     }
 }
 
-/// Returns the configuration with these values where the space has them, else the defaults.
+/// Returns the configuration with these values if the space has them, else the defaults.
 fn projected(space: &Space, values: &ConfigValues) -> Config {
     let config = space.with_known_values(&space.default_config(), values);
     match space.contains(&config) {

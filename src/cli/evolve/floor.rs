@@ -1,4 +1,4 @@
-//! Times that no kernel reaches: the work of a problem at the peaks of the device.
+//! Lower bounds of kernel times: the work of a problem at the peaks of the device.
 
 use super::evaluate::{Results, Tuned};
 use super::options::Options;
@@ -8,14 +8,14 @@ use tuner_space::Bound;
 use vgpu::Arch;
 
 /// Returns the time of a problem at the peaks of single-precision arithmetic and of bandwidth,
-/// microseconds; `None`: the search space has no `metric`, or the device is not known.
+/// microseconds; `None`: the search space has no `metric`, or the device is unknown.
 pub(super) fn roofline_us(options: &Options, problem: &str, config: &ConfigValues) -> Option<f64> {
     let (arch, bound) = bound(options, problem, config)?;
     let [arithmetic, memory] = arch.floors_us(bound.flops?, bound.bytes?, false);
     Some(arithmetic.max(memory))
 }
 
-/// Returns the doubt about a predicted time that is below the least time of its problem.
+/// Returns a doubt if a predicted time is below the lower bound of its problem.
 pub(super) fn below(
     options: &Options,
     problem: &str,
@@ -28,7 +28,8 @@ pub(super) fn below(
     let shipped = shipped.get(problem)?;
     let (arch, bound) = bound(options, problem, &shipped.config)?;
     let least = least_us(arch, &bound);
-    // A floor above the shipped template's time is not one: the search space counts too much work.
+    // A bound above the shipped template's time is invalid: the `metric` of the search space overestimates
+    // the work.
     let is_broken = tuned.time.us < least && least <= shipped.time.us;
     is_broken.then(|| {
         format!(
@@ -39,7 +40,7 @@ pub(super) fn below(
     })
 }
 
-/// Returns a lower bound of the time of some work, microseconds: the cache may hold bytes from before,
+/// Returns a lower bound of the time of some work, microseconds: part of the data may already be cached,
 /// and matrix instructions may do the arithmetic.
 fn least_us(arch: &Arch, bound: &Bound) -> f64 {
     let bytes = (bound.bytes.unwrap_or(0.0) - arch.l2_bytes as f64).max(0.0);
@@ -87,7 +88,7 @@ mod tests {
             terms: None,
         };
         assert!(least_us(arch, &bound(1e6)).abs() < 1e-9);
-        // 134 MB of softmax, of which the cache holds 50 MB.
+        // 134 MB of softmax, of which the L2 cache holds 50 MB.
         let least = least_us(arch, &bound(134e6));
         assert!((200.0..400.0).contains(&least), "{least}");
     }

@@ -1,4 +1,4 @@
-//! `manual`: requests as files in a folder, answers by a person.
+//! `manual`: requests as files in a folder, answered by a person.
 
 use super::mutator::{Mutator, MutatorError, Reply, wait_until};
 use crate::atomic;
@@ -46,7 +46,7 @@ impl Mutator for ManualMutator {
         let source = self.write(&format!("{kernel}-{round}.cu"), &request.parent.source)?;
         let asked = self.write(&format!("request-{round}.json"), &text)?;
         let answer = self.folder.join(format!("answer-{round}.json"));
-        // A correction asks for the same file again: the answer that it corrects is still there.
+        // A correction uses the same file name: the answer to be corrected still exists.
         let known = std::fs::metadata(&answer)
             .and_then(|facts| facts.modified())
             .ok();
@@ -68,7 +68,7 @@ impl Mutator for ManualMutator {
                 return Some(tuner_core::files::read(&answer, MAX_ANSWER_BYTES as u64));
             }
             let source = tuner_core::files::read(&done, MAX_ANSWER_BYTES as u64).ok()?;
-            // A correction would otherwise find the same file and be answered by it at once.
+            // Otherwise a correction would find the same file and accept it as its answer immediately.
             let _ = std::fs::rename(&done, done.with_extension("taken.cu"));
             let answer = serde_json::json!({
                 "id": request.id,

@@ -152,7 +152,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         closed?;
         Ok::<_, CliError>(ended)
     })?;
-    // Threads that still compile a dropped candidate are not awaited.
+    // Threads that still compile a dropped candidate are not joined.
     runtime.shutdown_background();
     drop(ticker);
     let Some((end, text, passed)) = ended else {
@@ -234,7 +234,7 @@ async fn evolve(
     Ok(Some((end, text, passed)))
 }
 
-/// Returns the argument that names the database in the next command; empty for the default.
+/// Returns the argument that selects the database in the next command; empty for the default.
 fn db_argument(args: &Args) -> String {
     match args.db == default_database() {
         true => String::new(),

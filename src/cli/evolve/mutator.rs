@@ -5,7 +5,7 @@ use tuner_evolve::protocol::{MAX_ANSWER_BYTES, MutationRequest, Usage};
 use tuner_evolve::scripted;
 use tuner_process::{AnswerLimits, NoAnswer, Program, ask, start_error};
 
-/// Answer as it arrived.
+/// Answer as received.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     pub(super) bytes: Vec<u8>,
@@ -16,15 +16,15 @@ pub(super) struct Reply {
 /// Reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MutatorError {
-    /// This request had none; later ones may.
+    /// No answer to this request; later requests may be answered.
     #[error("{why}")]
     NoAnswer {
         /// The reason.
         why: String,
-        /// Cost of what came instead of an answer.
+        /// Cost of the unusable response.
         usage: Usage,
     },
-    /// No request will have one: the evolution ends.
+    /// No further request will be answered: the evolution ends.
     #[error("{0}")]
     Exhausted(String),
     /// The user stopped the evolution.
@@ -33,7 +33,7 @@ pub(super) enum MutatorError {
 }
 
 impl MutatorError {
-    /// Creates the error of a request that cost nothing.
+    /// Creates the error of a request without cost.
     pub(super) fn no_answer(why: impl Into<String>) -> Self {
         Self::NoAnswer {
             why: why.into(),
@@ -44,10 +44,10 @@ impl MutatorError {
 
 /// Source of changes.
 pub(super) trait Mutator: Send {
-    /// Answers a request within the time.
+    /// Answers a request within the time limit.
     ///
     /// # Errors
-    /// See [`MutatorError`]; none of them ends the tuner with a failure.
+    /// See [`MutatorError`]; none of them makes the tuner fail.
     fn propose(
         &mut self,
         request: &MutationRequest,
@@ -56,7 +56,7 @@ pub(super) trait Mutator: Send {
     ) -> Result<Reply, MutatorError>;
 }
 
-/// Transformations of source text, in this process.
+/// Transformations of source text, executed in this process.
 pub(super) struct Scripted;
 
 impl Mutator for Scripted {
@@ -96,7 +96,7 @@ impl Mutator for CommandMutator {
             ..Program::default()
         };
         let mut question = serde_json::to_vec(request).unwrap_or_default();
-        // A mutator that reads by lines, such as a shell's `read`, waits for the end of the line.
+        // A mutator that reads by lines, such as a shell's `read`, waits for the newline.
         question.push(b'\n');
         let limits = AnswerLimits {
             within,

@@ -4,7 +4,7 @@ use super::http::HttpMutator;
 use super::manual::ManualMutator;
 use super::mutator::{CommandMutator, Mutator, Scripted};
 
-/// Mutator that a name or a command line selects.
+/// Returns the mutator that a name or a command line selects.
 pub(super) fn select(
     text: &str,
     folder: &std::path::Path,

@@ -1,4 +1,4 @@
-//! Settings of an evolution, checked.
+//! Validated settings of an evolution.
 
 use super::Args;
 use crate::cli::{CliError, complete, usage};
@@ -39,7 +39,7 @@ pub(super) struct Options {
     pub(super) prove_budget: Option<ProveBudget>,
     pub(super) rules: Rules,
     pub(super) timeout: Duration,
-    /// Kernel as its files were at the beginning.
+    /// Kernel as its files were at the start.
     pub(super) parsed: Arc<Kernel>,
     /// Code of the files.
     pub(super) code: ChangedCode,
@@ -51,7 +51,7 @@ impl Options {
     /// Checks the arguments.
     ///
     /// # Errors
-    /// An unknown kernel, problem or device, and a rule or time that cannot be read.
+    /// An unknown kernel, problem or device, and a rule or time that cannot be parsed.
     pub(super) fn new(args: &Args) -> Result<Self, CliError> {
         let folder = std::env::current_dir()?;
         let mut kernels = catalog::resolve(std::slice::from_ref(&args.kernel), &folder)?;
@@ -144,7 +144,7 @@ impl Options {
     }
 }
 
-/// Sets up one trial to learn the device and to refuse unknown problems.
+/// Sets up one trial to identify the device and to reject unknown problems.
 fn facts(args: &Args, folder: &std::path::Path) -> Result<DeviceFacts, CliError> {
     let request = Request {
         kernels: vec![args.kernel.clone()],

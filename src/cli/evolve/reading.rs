@@ -1,4 +1,4 @@
-//! Reading of a mutator's answer: its edits, the changed kernel, and the sizes that it must compute.
+//! Parsing of a mutator's answer: its edits, the changed kernel, and the sizes that it must compute.
 
 use super::checks;
 use super::mutator::Reply;
@@ -13,7 +13,7 @@ use tuner_kernel::catalog::CatalogError;
 /// Longest excerpt of a changed search space in a message, characters.
 const MAX_EXCERPT_CHARS: usize = 80;
 
-/// Answer that was read.
+/// Parsed answer.
 pub(super) struct Read {
     pub(super) note: String,
     pub(super) usage: Usage,
@@ -23,7 +23,7 @@ pub(super) struct Read {
 /// Change of an answer.
 pub(super) struct Change {
     pub(super) code: ChangedCode,
-    /// Remarks on what the change left behind.
+    /// Remarks on files that the change no longer uses.
     pub(super) notes: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn read(
 ) -> Read {
     match answer::read(&reply.bytes, &request.id) {
         Ok(answer) => Read {
-            // An answer may misstate its own cost, while the transport has counted it.
+            // An answer may misstate its cost, while the transport has counted it.
             usage: reply.usage.or(answer.usage).unwrap_or_default(),
             change: change(options, &answer, request.round, parent),
             note: answer.note,
@@ -73,8 +73,8 @@ fn change(
     })
 }
 
-/// Formats the defects of a changed kernel. Lines of its search space mean nothing to the mutator, which
-/// wrote only the changes: each is named by its text.
+/// Formats the defects of a changed kernel. Line numbers of its search space are useless to the mutator,
+/// which wrote only the changes: each line is quoted instead.
 fn defect(error: &CatalogError, space: &str) -> String {
     let CatalogError::Invalid(all) = error else {
         return error.to_string();

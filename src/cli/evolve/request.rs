@@ -19,9 +19,9 @@ use tuner_store::Change;
 
 /// Failures and siblings in a request.
 const MAX_HISTORY: usize = 8;
-/// Largest share of idle cycles that is not named as a limit, per cent.
+/// Idle causes below this share of cycles are not listed as a bottleneck, percent.
 const MIN_IDLE_PCT: f64 = 5.0;
-/// Limits of a problem that are named.
+/// Maximum number of bottlenecks listed for a problem.
 const MAX_BOTTLENECKS: usize = 3;
 
 /// Parent of a request.
@@ -98,7 +98,7 @@ pub(super) fn build(
     })
 }
 
-/// Derives the seed of a request. Neither the evolution's seed nor that of the checks follows from it.
+/// Derives the seed of a request. It reveals neither the evolution's seed nor that of the checks.
 fn mutator_seed(seed: u64, round: u32) -> u64 {
     let hash = ContentHash::from_parts([
         b"mutator".as_slice(),
@@ -131,7 +131,7 @@ fn failures(parent: Option<i64>, changes: &[Change], timed: &[String]) -> Vec<Fa
         change: change.id,
         outcome: change.outcome.clone(),
         verdict: change.verdict.clone(),
-        // A finding may name a seed or a check problem, which the code's author must not learn.
+        // A finding may name a seed or a check problem, which must be hidden from the code's author.
         detail: checks::without_checks(&change.detail, timed),
         note: change.note.clone(),
     };

@@ -22,7 +22,7 @@ use tuner_evolve::population::{Member, Population};
 use tuner_evolve::protocol::{MutationRequest, Usage};
 use tuner_store::{Change, ChangeTime, Lineage, Store};
 
-/// Consecutive requests without an answer after which an evolution ends.
+/// Number of consecutive requests without an answer after which an evolution ends.
 const MAX_SILENT_ROUNDS: u32 = 5;
 
 /// Longest stored finding, characters.
@@ -33,7 +33,7 @@ const MAX_DETAIL_CHARS: usize = 2000;
 pub(super) enum End {
     Rounds,
     Budget,
-    /// The mutator answers no more.
+    /// The mutator no longer answers.
     Silent,
     Interrupted,
 }
@@ -52,7 +52,7 @@ pub(super) struct Session<'a> {
     /// Results of changes that this process evaluated or read.
     pub(super) results: BTreeMap<i64, Results>,
     pub(super) files: Files,
-    /// No later request will have an answer.
+    /// No later request will be answered.
     pub(super) exhausted: bool,
 }
 
@@ -72,10 +72,10 @@ struct Answered {
 }
 
 impl Session<'_> {
-    /// Runs the rounds that are left.
+    /// Runs the remaining rounds.
     ///
     /// # Errors
-    /// The tuner failed; what was announced is stored.
+    /// The tuner failed; announced changes are stored.
     pub(super) async fn run(&mut self, shutdown: Receiver<bool>) -> Result<End, CliError> {
         let began = Instant::now();
         let first = self.changes.last().map_or(1, |change| change.round + 1);
@@ -180,7 +180,7 @@ impl Session<'_> {
         Ok(Some(change))
     }
 
-    /// Decides about a right change, and notes its times.
+    /// Decides about a correct change, and records its times.
     fn judged(&self, change: &mut Change, found: Results) -> Results {
         let incumbent = self.incumbent(change.parent);
         let comparisons = found.iter().filter_map(|(problem, tuned)| {
@@ -189,7 +189,7 @@ impl Session<'_> {
             let doubts = before.facts.doubts.iter().chain(&tuned.facts.doubts);
             let mut seen = BTreeSet::new();
             let doubts = doubts.cloned().chain(impossible);
-            // Each once, in the order of their times.
+            // Without duplicates, in the order of their times.
             let doubts = doubts.filter(|doubt| seen.insert(doubt.clone())).collect();
             Some(Comparison {
                 problem: problem.clone(),
@@ -271,7 +271,7 @@ impl Session<'_> {
         request::build(self.options, round, &self.name, &asked, &self.changes).map_err(usage)
     }
 
-    /// Asks the mutator, and once more with the defect of a wrong answer. `None`: interrupted.
+    /// Asks the mutator, and a second time with the defect of an invalid answer. `None`: interrupted.
     fn ask(
         &mut self,
         mut request: MutationRequest,
@@ -284,7 +284,7 @@ impl Session<'_> {
             let stopped = || *shutdown.borrow();
             let within = self.options.timeout;
             let reply =
-                // An answer may take minutes: the task that watches signals has to run meanwhile.
+                // An answer may take minutes: the task that watches for signals has to run in the meantime.
                 tokio::task::block_in_place(|| self.mutator.propose(&request, within, &stopped));
             let changed = self.files.changed();
             let (note, code) = match reply {
@@ -303,7 +303,8 @@ impl Session<'_> {
                     match (changed, read.change) {
                         (Some(why), _) => (read.note, Err((Outcome::Refused, why))),
                         (None, Ok(change)) => (read.note, Ok(change)),
-                        // Once: a mutator that never keeps the form would be asked without end.
+                        // Only once: otherwise a mutator that never follows the format would be asked
+                        // endlessly.
                         (None, Err(error)) if request.correction.is_none() => {
                             request.correction = Some(cut(&error.to_string()));
                             continue;
@@ -342,7 +343,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Returns the results of a stored change, with counters taken anew.
+    /// Returns the results of a stored change; counters are collected again.
     fn stored_results(&self, change: &Change) -> Result<Results, CliError> {
         let (Some(source), Some(space)) = (change.source.clone(), change.space.clone()) else {
             return Ok(Results::new());
@@ -364,7 +365,7 @@ impl Session<'_> {
     }
 }
 
-/// Cuts a finding that a compiler or a device made very long.
+/// Truncates a very long finding of a compiler or a device.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_DETAIL_CHARS) {
         Some((at, _)) => format!("{} … (cut)", text.get(..at).unwrap_or_default()),
@@ -405,7 +406,7 @@ fn code_hash(results: &Results) -> String {
     ContentHash::from_parts(codes).to_string()
 }
 
-/// Returns logarithms of registers and counters, by problem.
+/// Returns logarithms of registers and counters, ordered by problem.
 fn behaviour(results: &Results) -> Vec<f64> {
     const COUNTERS: [&str; 4] = [
         "warp_instructions",

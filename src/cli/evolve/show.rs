@@ -7,7 +7,7 @@ use tuner_evolve::lineage;
 use tuner_report::us;
 use tuner_store::Lineage;
 
-/// Returns the summary: the family tree, the figures and the next commands.
+/// Returns the summary: the family tree, the counts and the next commands.
 pub(super) fn summary(session: &Session<'_>, end: End, db: &str) -> String {
     let mut text = String::new();
     let kernel = &session.options.parsed.spec.kernel;

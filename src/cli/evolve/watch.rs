@@ -1,4 +1,4 @@
-//! The kernel's files: a mutator must not change them.
+//! Detection of changes to the kernel's files, which a mutator must not make.
 
 use std::path::{Path, PathBuf};
 use tuner_core::units::ContentHash;
@@ -41,7 +41,7 @@ impl Files {
         Self(paths.into_iter().map(file).collect())
     }
 
-    /// Returns a message about files that were changed since the last call; a restored file is none.
+    /// Returns a message about files that were changed since the last call; restored files do not count.
     pub(super) fn changed(&mut self) -> Option<String> {
         let mut names = Vec::new();
         for file in &mut self.0 {
@@ -63,7 +63,7 @@ impl Files {
 }
 
 fn hash(path: &Path) -> Option<ContentHash> {
-    // The mutator may have put anything in its place.
+    // The mutator may have replaced the file by anything.
     let bytes = tuner_core::files::read(path, tuner_core::files::MAX_TEXT_BYTES).ok()?;
     Some(ContentHash::from_parts([bytes.as_slice()]))
 }

@@ -1,4 +1,4 @@
-//! Search spaces of changes, written to another folder than the kernel's.
+//! Search spaces of changes, written to a folder other than the kernel's.
 
 use crate::cli::{CliError, usage};
 use serde_json::{Map, Value};
@@ -7,8 +7,8 @@ use tuner_evolve::space_change;
 use tuner_kernel::catalog::Kernel;
 use tuner_space::Reference;
 
-/// Returns a search space that is right in another folder: its source is the file beside it, and other
-/// files have absolute names.
+/// Returns a search space that is valid in another folder: its source is the file next to it, and other
+/// files have absolute paths.
 pub(super) fn space(kernel: &Kernel, space: &str, source: &str) -> Result<String, CliError> {
     let mut document = space_change::document(space).map_err(|error| usage(error.to_string()))?;
     document.insert("source".to_owned(), source.into());
@@ -17,7 +17,7 @@ pub(super) fn space(kernel: &Kernel, space: &str, source: &str) -> Result<String
         folders.push(std::path::absolute(folder)?);
     }
     let template = std::path::absolute(&kernel.spec.source)?;
-    // `#include "…"` looks beside the including file, which now is in another folder.
+    // `#include "…"` is resolved relative to the including file, which now is in another folder.
     if !kernel.template.headers.is_empty() {
         folders.extend(template.parent().map(Path::to_owned));
     }
@@ -45,7 +45,7 @@ pub(super) fn space(kernel: &Kernel, space: &str, source: &str) -> Result<String
     Ok(serde_json::to_string_pretty(&document)?)
 }
 
-/// Makes the names of data files, of reference values and of a baseline's program absolute.
+/// Makes the paths of data files, of reference values and of a baseline's program absolute.
 fn make_absolute(document: &mut Map<String, Value>, folder: &Path) {
     for value in document.values_mut() {
         make_fills_absolute(value, folder);
@@ -54,7 +54,7 @@ fn make_absolute(document: &mut Map<String, Value>, folder: &Path) {
         values.values_mut().for_each(|name| anchor(name, folder));
     }
     if let Some(Value::Array(command)) = inside(document, "baseline", "command") {
-        // Parts that are no files are options.
+        // Parts that do not name files are options.
         let is_file = |part: &&mut Value| {
             part.as_str()
                 .is_some_and(|name| folder.join(name).is_file())
@@ -73,7 +73,7 @@ fn inside<'a>(
     document.get_mut(key)?.get_mut(name)
 }
 
-/// Makes the names in `fill: { file: … }` absolute, at any depth.
+/// Makes the paths in `fill: { file: … }` absolute, at any depth.
 fn make_fills_absolute(value: &mut Value, folder: &Path) {
     match value {
         Value::Array(parts) => {
@@ -93,7 +93,7 @@ fn make_fills_absolute(value: &mut Value, folder: &Path) {
     }
 }
 
-/// Makes a name absolute; other values stay.
+/// Makes a path absolute; other values are unchanged.
 fn anchor(name: &mut Value, folder: &Path) {
     if let Some(relative) = name.as_str() {
         *name = folder.join(relative).to_string_lossy().into_owned().into();

@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use tuner_kernel::catalog::shown;
 
-/// Default of stored launch shapes of a kernel.
+/// Default number of stored launch shapes of a kernel.
 const DEFAULT_LIMIT: u16 = 4;
 /// Default of stored bytes: `1G`.
 const DEFAULT_BYTES: u64 = 1 << 30;
@@ -53,7 +53,7 @@ pub(crate) struct CaptureArgs {
 }
 
 impl CaptureArgs {
-    /// The default options for a folder, with named values.
+    /// Returns the default options for a folder, with named values.
     pub(super) fn with_defaults(folder: &Path, values: &[(String, i64)]) -> CaptureArgs {
         CaptureArgs {
             folder: Some(folder.to_owned()),
@@ -64,7 +64,7 @@ impl CaptureArgs {
     }
 }
 
-/// Reads a size such as `1048576`, `64K`, `256M` or `2GiB`.
+/// Parses a size such as `1048576`, `64K`, `256M` or `2GiB`.
 fn parse_size(text: &str) -> Result<u64, String> {
     let wanted = || format!("write a size such as 64M or 2G; found `{text}`");
     let digits = text
@@ -98,10 +98,10 @@ pub(crate) fn parse_value(text: &str) -> Result<(String, i64), String> {
     }
 }
 
-/// Begins the requested capture.
+/// Starts the requested capture.
 ///
 /// # Errors
-/// A folder that has a capture already or cannot be written.
+/// A folder that already holds a capture or cannot be written.
 pub(super) fn begin(
     args: &CaptureArgs,
     program: Vec<String>,
@@ -132,14 +132,14 @@ pub(super) fn begin(
     }
 }
 
-/// Ends a capture; reports its contents and what it lacks.
+/// Ends a capture; reports its contents and its omissions.
 pub(super) fn finish(writer: &Writer, folder: &Path, status: ExitStatus) {
     if let Some(document) = end(writer, folder, status) {
         report(folder, &document);
     }
 }
 
-/// Ends a capture; reports what it lacks.
+/// Ends a capture; reports its omissions.
 pub(super) fn end(writer: &Writer, folder: &Path, status: ExitStatus) -> Option<Document> {
     let ended = Ended {
         exit_code: status.code(),

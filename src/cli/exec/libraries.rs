@@ -1,4 +1,4 @@
-//! The libraries that a program is linked with and loads.
+//! Shared libraries that a program is linked with and loads.
 
 use std::io;
 use std::os::unix::fs::symlink;
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use tuner_kernel::compile::Surroundings;
 use virtual_driver::libraries::{FORWARD, LIBRARIES};
 
-/// Folders of a program that is built here.
+/// Folders for building a program here.
 pub(super) struct ForCompiler {
-    /// Libraries under the names that `-lcuda` and `-lnvrtc` stand for.
+    /// Libraries under the names that the linker expects for `-lcuda` and `-lnvrtc`.
     pub(super) libraries: PathBuf,
-    /// Headers that the compiler's own folder lacks.
+    /// Headers that are missing from the compiler's own folder.
     pub(super) headers: PathBuf,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn unpack(folder: &Path) -> io::Result<PathBuf> {
     Ok(libraries)
 }
 
-/// Adds what a program needs to be linked with the driver interface, and with NVRTC where it is installed.
+/// Adds the files for linking a program with the driver interface, and with NVRTC if it is installed.
 ///
 /// # Errors
 /// Those of the file system.
@@ -45,7 +45,7 @@ pub(super) fn prepare_for_compiler(folder: &Path) -> io::Result<ForCompiler> {
 }
 
 fn add_nvrtc(library: &Path, libraries: &Path, headers: &Path) -> io::Result<()> {
-    // The built-ins and headers are beside the file itself, not beside a link to it.
+    // The built-ins and headers are next to the file itself, not next to a link to it.
     let library = library.canonicalize()?;
     let Some(folder) = library.parent() else {
         return Ok(());

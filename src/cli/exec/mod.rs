@@ -18,7 +18,7 @@ use std::time::Duration;
 use tuner_device::DeviceSelector;
 use virtual_driver::{Options, Prediction, Server, Summary};
 
-/// Time after which a launch that runs on the host is reported.
+/// Interval after which a launch that runs on the host is reported.
 const PROGRESS: Duration = Duration::from_secs(10);
 
 /// Run a CUDA program on the virtual GPU and report hazards
@@ -134,7 +134,7 @@ struct Document<'a> {
     format: u32,
     program: Vec<String>,
     device: &'a str,
-    /// The program's own exit code, or null where a signal ended it.
+    /// The program's own exit code; null if a signal ended it.
     exit_code: Option<i32>,
     /// The signal that ended the program.
     signal: Option<i32>,
@@ -145,7 +145,7 @@ struct Document<'a> {
 /// Runs the command.
 ///
 /// # Errors
-/// A program that is not there or cannot use the virtual GPU; a device that cannot run programs.
+/// A program that does not exist or cannot use the virtual GPU; a device that cannot run programs.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let target = Target::find(&args.device, args.capture.folder.is_some())?;
     let arch = target.arch;
@@ -186,7 +186,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit_code(status, &summary, args.error_exitcode))
 }
 
-/// The folder in which a command runs, and its GPU.
+/// Folder in which a command runs, and its GPU.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommandPlace<'a> {
     /// The working directory: a copy.
@@ -200,7 +200,7 @@ pub(super) struct CommandPlace<'a> {
 /// Runs a command of `sh` in a copy of a folder on a virtual GPU, or on a GPU, and captures its launches.
 ///
 /// # Errors
-/// A command that cannot be run, or that does not end with 0.
+/// A command that cannot be run or has a non-zero exit code.
 pub(super) fn capture_command(
     command: &str,
     place: CommandPlace<'_>,

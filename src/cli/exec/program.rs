@@ -1,4 +1,4 @@
-//! The program: whether it can use the virtual GPU, its environment, its run.
+//! The executed program: whether it can use the virtual GPU, its environment, its run.
 
 use super::super::{CliError, search_path, usage};
 use super::target::Target;
@@ -20,9 +20,9 @@ use vgpu::Arch;
 pub(super) struct Program {
     path: PathBuf,
     arguments: Vec<OsString>,
-    /// Its working directory, where that is not this one.
+    /// Working directory of the program, if it is not the current one.
     folder: Option<PathBuf>,
-    /// The folder that the working directory is a copy of.
+    /// Original folder of which the working directory is a copy.
     original: Option<PathBuf>,
 }
 
@@ -38,7 +38,7 @@ impl Program {
     }
 }
 
-/// Builds the program where that is asked for, and checks it.
+/// Builds the program if requested, and checks it.
 ///
 /// # Errors
 /// No program, one that cannot be built, and one that cannot use the virtual GPU.
@@ -62,7 +62,7 @@ pub(super) fn prepare(args: &Args, folder: &Path, target: &Target) -> Result<Pro
             shown(Path::new(name))
         );
     };
-    // Every runtime calls the driver, in front of which a capture on a GPU stands.
+    // Every runtime calls the driver, and a capture on a GPU interposes the driver library.
     if target.is_virtual() {
         check(&path)?;
     }
@@ -74,7 +74,7 @@ pub(super) fn prepare(args: &Args, folder: &Path, target: &Target) -> Result<Pro
     })
 }
 
-/// A command of `sh` in a copy of a folder.
+/// Returns a program that runs a command of `sh` in a copy of a folder.
 pub(super) fn shell(command: &str, copy: &Path, original: &Path) -> Program {
     Program {
         path: PathBuf::from("/bin/sh"),
@@ -84,7 +84,7 @@ pub(super) fn shell(command: &str, copy: &Path, original: &Path) -> Program {
     }
 }
 
-/// The file of a program, in the search path where its name has no slash.
+/// Finds the file of a program; a name without a slash is looked up in the search path.
 fn find(name: &OsStr) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         let data = std::fs::metadata(path).ok();
@@ -100,7 +100,8 @@ fn find(name: &OsStr) -> Option<PathBuf> {
         .find(is_program)
 }
 
-/// Refuses a program that holds the CUDA runtime itself: its calls reach no shared library.
+/// Rejects a program that is linked statically with the CUDA runtime: its calls bypass the shared
+/// libraries.
 fn check(path: &Path) -> Result<(), CliError> {
     use virtual_driver::{Linkage, read_linkage};
     let bytes = std::fs::read(path).with_context(|| shown(path))?;
@@ -120,7 +121,7 @@ fn check(path: &Path) -> Result<(), CliError> {
     }
 }
 
-/// Refuses what nvcc would wait for, or read without end.
+/// Rejects files on which nvcc would block, or which it would read endlessly.
 fn check_source(path: &Path) -> std::io::Result<()> {
     let facts = files::open_regular(path)?.metadata()?;
     match facts.len() > files::MAX_RECORDING_BYTES {
@@ -165,8 +166,8 @@ fn compile(args: &Args, folder: &Path, arch: &Arch) -> Result<PathBuf, CliError>
     Ok(program)
 }
 
-/// The compiler that `TUNER_NVCC` names, else that of `scripts/get-nvcc`, which is new enough, else that in
-/// PATH.
+/// Returns the compiler named by `TUNER_NVCC`, else that of `scripts/get-nvcc`, which is new enough, else
+/// the one in PATH.
 fn find_nvcc() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("TUNER_NVCC") {
         return Some(PathBuf::from(named)).filter(|path| path.is_file());
@@ -177,7 +178,7 @@ fn find_nvcc() -> Option<PathBuf> {
         .or_else(|| find(OsStr::new("nvcc")))
 }
 
-/// `XDG_DATA_HOME`, by its specification: absolute, or else `~/.local/share`.
+/// Returns `XDG_DATA_HOME` as specified: it must be absolute, else `~/.local/share` is used.
 fn data_folder() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
@@ -187,10 +188,10 @@ fn data_folder() -> Option<PathBuf> {
         .filter(|path| path.is_absolute())
 }
 
-/// Fails early where the JSON file cannot be written.
+/// Fails early if the JSON file cannot be written.
 ///
 /// # Errors
-/// A folder that is not there.
+/// A folder that does not exist.
 pub(super) fn check_output(path: &Path) -> Result<(), CliError> {
     let folder = path
         .parent()
@@ -201,7 +202,7 @@ pub(super) fn check_output(path: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Runs the program with the shared libraries in front of all others.
+/// Runs the program with the tuner's shared libraries before all others in the search path.
 ///
 /// # Errors
 /// Libraries that cannot be written, and a program that cannot be started.
@@ -236,12 +237,12 @@ pub(super) fn spawn(
     runtime.block_on(wait(command, &program.path))
 }
 
-/// A folder in front of those of a variable.
+/// Prepends a folder to a list of folders.
 fn in_front(folder: PathBuf, before: Option<&OsStr>) -> Result<OsString, JoinPathsError> {
     std::env::join_paths(std::iter::once(folder).chain(search_path::folders(before)))
 }
 
-/// The folders of a variable of the environment with another one at their end.
+/// Returns the list of folders in an environment variable with another one appended.
 fn extended(variable: &str, folder: &Path) -> Option<OsString> {
     let before = std::env::var_os(variable).unwrap_or_default();
     let before = std::env::split_paths(&before).filter(|path| !path.as_os_str().is_empty());
@@ -249,7 +250,7 @@ fn extended(variable: &str, folder: &Path) -> Option<OsString> {
     std::env::join_paths(all).ok()
 }
 
-/// Makes the installed nvcc and the library that it links known to a command that builds.
+/// Adds the installed nvcc and its libraries to the environment of a command that builds.
 fn add_compiler(command: &mut tokio::process::Command) {
     let Some(nvcc) = find_nvcc() else {
         return;
@@ -266,10 +267,10 @@ fn add_compiler(command: &mut tokio::process::Command) {
     }
 }
 
-/// Waits for the program. Ctrl-C reaches it through the terminal; a request to end is passed on.
+/// Waits for the program. Ctrl-C reaches it through the terminal; SIGTERM is forwarded.
 async fn wait(mut command: tokio::process::Command, path: &Path) -> Result<ExitStatus, CliError> {
     use tokio::signal::unix::{SignalKind, signal};
-    // Both before the program starts: a SIGTERM in between would end the tuner alone.
+    // Both handlers before the program starts: a SIGTERM in between would end the tuner alone.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut child = command.spawn().with_context(|| shown(path))?;
@@ -303,7 +304,7 @@ mod tests {
         assert_eq!(path(None), "/own");
         assert_eq!(path(Some("")), "/own");
         assert_eq!(path(Some("/a:/b")), "/own:/a:/b");
-        // The user's own empty name means the current folder.
+        // An empty entry in the user's list means the current folder.
         assert_eq!(path(Some("/a:")), "/own:/a:");
         assert!(in_front("/with:colon".into(), None).is_err());
     }

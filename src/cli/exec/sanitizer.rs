@@ -1,4 +1,4 @@
-//! The summary as compute-sanitizer prints it, for scripts that read that format.
+//! The summary in the format of compute-sanitizer, for scripts that parse it.
 
 use virtual_driver::{FoldedHazard, Summary};
 
@@ -22,7 +22,7 @@ pub(super) fn print(summary: &Summary) {
     say!("========= ERROR SUMMARY: {count} {noun}");
 }
 
-/// First line and details of a hazard.
+/// Formats the first line and the details of a hazard.
 fn lines(hazard: &FoldedHazard) -> Vec<String> {
     let [bx, by, bz] = hazard.block;
     let [tx, ty, tz] = hazard.thread;
@@ -69,7 +69,7 @@ fn space(hazard: &FoldedHazard) -> String {
     format!("__{}__", hazard.space)
 }
 
-/// Direction and size of an access, such as `write of size 4 bytes`.
+/// Formats direction and size of an access, such as `write of size 4 bytes`.
 fn access(hazard: &FoldedHazard) -> String {
     let verb = if hazard.write { "write" } else { "read" };
     match hazard.bytes {

@@ -21,7 +21,7 @@ pub(super) fn print(summary: &Summary, device: &str, hazards_checked: bool) {
     print_hazards(summary, hazards_checked);
 }
 
-/// Prints the launches that did not run: whatever the program printed lacks their results.
+/// Prints the launches that did not run: their results are missing from the program's output.
 fn print_unsupported(summary: &Summary) {
     for launch in &summary.unsupported_launches {
         say!(
@@ -78,7 +78,7 @@ fn print_kernels(summary: &Summary) {
     }
 }
 
-/// A large count with its unit: `1.2 G`.
+/// Formats a large count with its unit: `1.2 G`.
 fn count(value: u64) -> String {
     let scaled = |unit: f64, name: &str| format!("{:.1} {name}", value as f64 / unit);
     match value {
@@ -118,7 +118,7 @@ fn counted(number: u64, noun: &str) -> String {
     format!("{number} {noun}{ending}")
 }
 
-/// Kind, places and count of a hazard.
+/// Formats kind, locations and count of a hazard.
 fn headline(hazard: &FoldedHazard) -> String {
     let mut text = hazard.kind.clone();
     if let Some(source) = &hazard.source {

@@ -10,14 +10,14 @@ use vgpu::arch::{by_device_name, list_gpus};
 use virtual_driver::libraries::FORWARD;
 use virtual_driver::{CAPTURE_VARIABLE, DRIVER_VARIABLE, SOCKET_VARIABLE};
 
-/// Lane instructions that are executed to find the accesses of a GPU's launches, where the user states no number:
-/// some minutes.
+/// Default limit of lane instructions executed to find the accesses of launches captured on a GPU: some
+/// minutes.
 const REPEATED_WORK: u64 = 20_000_000_000;
 
 /// A device that runs programs.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
-    /// The virtual GPU that runs the launches, or repeats them.
+    /// Virtual GPU that runs the launches, or repeats captured ones.
     pub(super) arch: &'static Arch,
     /// The GPU that runs the launches.
     gpu: Option<Gpu>,
@@ -29,7 +29,7 @@ struct Gpu {
     name: String,
     /// The driver's library.
     driver: PathBuf,
-    /// The GPU's identity, where it is not the first.
+    /// UUID of the GPU, if it is not the first one.
     visible: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl Target {
     /// Finds the device of a selector.
     ///
     /// # Errors
-    /// A device that cannot run programs; a GPU without `--capture`, or that is not there.
+    /// A device that cannot run programs; a GPU that does not exist, or is used without `--capture`.
     pub(super) fn find(device: &DeviceSelector, captures: bool) -> Result<Target, CliError> {
         let ordinal = match device {
             DeviceSelector::Vgpu(name) => match Arch::by_name(name) {
@@ -65,7 +65,7 @@ impl Target {
         Ok(Target {
             arch: nearest(&facts)?,
             gpu: Some(Gpu {
-                // By identity: the order of numbers depends on CUDA_DEVICE_ORDER in the program's
+                // By UUID: the order of GPU numbers depends on CUDA_DEVICE_ORDER in the program's
                 // environment.
                 visible: (ordinal > 0).then(|| facts.uuid.clone()),
                 name: facts.name,
@@ -79,7 +79,7 @@ impl Target {
         self.gpu.is_none()
     }
 
-    /// The name of the device in a capture.
+    /// Returns the name of the device in a capture.
     pub(super) fn name(&self, device: &DeviceSelector) -> String {
         match &self.gpu {
             Some(gpu) => gpu.name.clone(),
@@ -87,12 +87,12 @@ impl Target {
         }
     }
 
-    /// Limit of lane instructions, by the user's own limit.
+    /// Returns the limit of lane instructions, considering the user's limit.
     pub(super) fn lane_budget(&self, stated: Option<u64>) -> Option<u64> {
         stated.or_else(|| self.gpu.is_some().then_some(REPEATED_WORK))
     }
 
-    /// The folder whose libraries stand in front of all others, below that of all libraries.
+    /// Returns the folder of the libraries that precede all others, below the folder of all libraries.
     pub(super) fn library_folder(&self, libraries: PathBuf) -> PathBuf {
         match self.gpu {
             Some(_) => libraries.join(FORWARD),
@@ -107,7 +107,7 @@ impl Target {
         };
         let mut variables = vec![
             (CAPTURE_VARIABLE, socket.into()),
-            // The library in front has the driver's name and cannot find the driver by it.
+            // The interposed library has the driver's file name and cannot find the driver by it.
             (DRIVER_VARIABLE, gpu.driver.clone().into()),
         ];
         if let Some(visible) = &gpu.visible {
@@ -117,7 +117,7 @@ impl Target {
     }
 }
 
-/// The virtual GPU that is most like a GPU: of its name, or the newest that is not newer.
+/// Returns the virtual GPU that matches a GPU best: of the same name, or the newest that is not newer.
 fn nearest(facts: &GpuFacts) -> Result<&'static Arch, CliError> {
     if let Some(arch) = by_device_name(&facts.name) {
         return Ok(arch);
@@ -136,9 +136,9 @@ fn nearest(facts: &GpuFacts) -> Result<&'static Arch, CliError> {
     }
 }
 
-/// The file of the driver that this process has loaded.
+/// Returns the file of the driver that this process has loaded.
 fn loaded_driver() -> Option<PathBuf> {
-    // The dynamic loader has searched for it already: its file is where this process has it.
+    // The dynamic loader has already found it: its path is in the process's memory map.
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let paths = maps.lines().filter_map(|line| line.get(line.find('/')?..));
     let mut drivers = paths.filter(|path| {

@@ -32,7 +32,7 @@ pub(super) enum Checked {
     Off,
 }
 
-/// Code that a launcher holds besides the source.
+/// Code embedded in a launcher in addition to the source.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Embed {
     /// Targets with machine code.
@@ -119,7 +119,7 @@ pub(super) fn embedded_images(
     Ok(images)
 }
 
-/// Returns the kernel of the boards, whose template is as it was when they were measured.
+/// Returns the kernel of the boards; its template must be unchanged since the measurement.
 pub(super) fn present_kernel(
     option: &str,
     name: &str,
@@ -161,7 +161,7 @@ pub(super) fn present_kernel(
     Ok(kernel)
 }
 
-/// Returns the kernel as exports with its source hold it.
+/// Returns the kernel in the form of exports that embed its source.
 pub(super) fn launcher_source<'a>(
     kernel: &'a Kernel,
     mentions: &'a dyn Fn(&str) -> bool,
@@ -190,7 +190,7 @@ struct AheadCompiler<'a> {
 }
 
 impl AheadCompiler<'_> {
-    /// Compiles an entry for the targets asked for.
+    /// Compiles an entry for the requested targets.
     fn compile(&self, index: usize, entry: &Entry) -> Result<Vec<LauncherImage>, CliError> {
         let own = format!("sm_{}", entry.cc.unwrap_or(80));
         let mut targets: Vec<(&str, bool)> = self
@@ -215,7 +215,7 @@ impl AheadCompiler<'_> {
             .collect();
         let mut images = Vec::new();
         for (arch, is_ptx) in targets {
-            // As the tuner compiles it.
+            // With the architecture features of the search space, as the tuner compiles it.
             let target: ComputeTarget = arch.parse().map_err(usage)?;
             let arch = &target
                 .with_features(self.kernel.spec.arch_features)

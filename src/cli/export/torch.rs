@@ -18,7 +18,7 @@ pub(super) fn render_package(
 ) -> Result<PackageFiles, CliError> {
     let kernel = present_kernel("--torch", name, boards)?;
     let mentions = |name: &str| kernel.template.mentions(name);
-    // Every shape goes to a valid variant or to the fallback.
+    // Every shape is dispatched to a valid variant or to the fallback.
     let source = launcher_source(&kernel, &mentions, true);
     let refused = |error| match error {
         LauncherError::Unsupported(what) => usage(format!(

@@ -93,7 +93,7 @@ impl Gate<'_> {
                 return Ok((line, None));
             }
         };
-        // The best may be of an earlier space; its stored time is compared then.
+        // The best may belong to an earlier space; then its stored time is compared.
         let best_config = best.and_then(|row| in_space(space, &row.config).ok());
         let best_config = best_config.as_ref();
         let most = self.args.rounds;
@@ -116,7 +116,7 @@ impl Gate<'_> {
         line.max_error = shipped.found.judgement.max_error;
         line.compared = shipped.found.judgement.compared;
         line.unproven = missing_proof(&shipped.found.judgement);
-        // A file of an earlier version has no hash, which would count as changed code.
+        // A file of an earlier version has no hash, which would be reported as changed code.
         let record = found
             .record
             .as_ref()
@@ -174,8 +174,8 @@ impl Gate<'_> {
         }
     }
 
-    /// Compares with the best timed now; with its stored time where the template was edited since
-    /// or it no longer runs; with the shipped time where nothing else exists.
+    /// Compares with the best, timed now; with its stored time if the template was edited since or the best
+    /// no longer runs; with the shipped time if neither is available.
     fn comparisons(
         &self,
         own: &Measurement,
@@ -261,7 +261,7 @@ fn figures(rounds: &Rounds, sm_busy: Option<f64>) -> Option<Figures> {
     })
 }
 
-/// Returns the reason why results that passed are not proven on the whole timed problem.
+/// Returns the reason why results that passed were not compared on the whole timed problem.
 fn missing_proof(judgement: &Judgement) -> Option<String> {
     let compared = judgement.compared?;
     if !judgement.is_ok() || compared == Compared::Whole {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use tuner_core::escape;
 use tuner_core::record::{TimingKind, assignments};
 
-/// Renders the document without a time of day: the same outcome gives the same bytes.
+/// Renders the document without timestamps: the same outcome gives the same bytes.
 ///
 /// # Errors
 /// The document cannot be written.
@@ -23,7 +23,7 @@ pub(super) fn text(answer: &Answer) -> Result<String, SerializeError> {
         let status = if promotion.accepted {
             TestCaseStatus::success()
         } else {
-            // The answer changes no exit code, so that it must not fail the suite either.
+            // The promotion does not affect the exit code, so that it must not fail the suite either.
             with_message(TestCaseStatus::skipped(), "not promoted")
         };
         let name = "promotion of the leaderboard's best";
@@ -61,7 +61,7 @@ fn named(kernel: &str, name: &str, status: TestCaseStatus, output: &str) -> Test
     case
 }
 
-/// Replaces what a reader cannot see, and what XML forbids.
+/// Replaces invisible characters, and those that XML forbids.
 fn visible(text: &str) -> String {
     escape::lines(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

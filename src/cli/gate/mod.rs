@@ -101,9 +101,9 @@ struct Comparison {
     against: &'static str,
     /// Its median, µs.
     us: f64,
-    /// Shipped over it: above 1 is slower.
+    /// Ratio of the shipped time to this one: above 1 is slower.
     ratio: f64,
-    /// 95 % interval of the ratio; its ends are equal where nothing varies.
+    /// 95 % interval of the ratio; its ends are equal without variation.
     ci95: [f64; 2],
 }
 
@@ -136,7 +136,7 @@ struct Line {
     ratio: Option<f64>,
     ci95: Option<[f64; 2]>,
     comparisons: Vec<Comparison>,
-    /// Differences of the code from a shipped file's record; null where there is no record.
+    /// Differences of the code from a shipped file's record; null without a record.
     changes: Option<Vec<CodeChange>>,
 }
 
@@ -177,8 +177,8 @@ struct Answer {
     promotion: Option<Promotion>,
 }
 
-/// Fails the problems whose shipped file holds a source that is wrong or slower than recorded: the
-/// comparison builds the project's template.
+/// Fails the problems for which the source in the shipped file is wrong or slower than recorded: the
+/// comparison above builds the project's template.
 fn fail_on_shipped_source(
     args: &Args,
     device: &str,
@@ -198,7 +198,7 @@ fn fail_on_shipped_source(
         prove_budget: args.prove_budget,
         format: args.format,
     };
-    // A problem that has failed already keeps its reason.
+    // A problem that has already failed keeps its reason.
     let passed = |problem: &str| {
         let own = |line: &&Line| line.problem == problem && line.outcome == Outcome::Passed;
         problems.iter().find(own)
@@ -240,7 +240,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let (mut problems, figures) = compare::compare_problems(args, &prepared, &known)?;
     fail_on_shipped_source(args, &prepared.facts().name, &mut problems)?;
     drop(ticker);
-    // A gate that compares nothing would otherwise pass in CI for ever.
+    // Otherwise a gate that compares nothing would pass in CI forever.
     if problems.iter().all(|line| line.outcome == Outcome::Skipped) {
         refuse!(
             "nothing to compare `{}` with on {}: {}",

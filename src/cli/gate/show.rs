@@ -37,7 +37,7 @@ pub(super) fn text(format: Format, answer: &Answer) -> Result<String, serde_json
     }
 }
 
-/// Prints the verdict in words to standard error.
+/// Prints the verdict as text to standard error.
 pub(super) fn tell(answer: &Answer) {
     for line in &answer.problems {
         let what = match line.outcome {

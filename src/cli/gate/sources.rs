@@ -15,17 +15,17 @@ use tuner_report::export::Shipped;
 use tuner_space::Space;
 use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 
-/// Data of the database and the files, by problem.
+/// Data from the database and the files, by problem.
 pub(super) struct GateData {
     /// Path and entries of the shipped file.
     file: Option<(PathBuf, Vec<Shipped>)>,
-    /// The file was given explicitly: problems missing in it are not shipped.
+    /// The file was given explicitly: problems missing in it count as not shipped.
     asked: bool,
     /// The best results at or before HEAD.
     at_head: BTreeMap<String, LeaderboardRow>,
     /// The best results.
     pub(super) best: BTreeMap<String, LeaderboardRow>,
-    /// Busy multiprocessors of the best, percent, where it was profiled.
+    /// Busy multiprocessors of the best, percent, if it was profiled.
     pub(super) sm_busy: BTreeMap<String, f64>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct ShippedConfig {
     pub(super) config: ConfigValues,
     pub(super) from: String,
     pub(super) shipped_us: Option<f64>,
-    /// Kind of that time, where the file has it.
+    /// Kind of the shipped time, if the file has it.
     pub(super) shipped_timing: Option<TimingKind>,
     /// Its entry in a shipped file.
     pub(super) record: Option<Shipped>,
@@ -123,7 +123,7 @@ fn shipped_file(
             let folder = default_database()
                 .with_file_name("")
                 .join(export::target_name(device));
-            // `tuner record` keeps a kernel's name unless it could lead out of the folder.
+            // `tuner record` does not change a kernel's name unless it could lead out of the folder.
             let found = [plain, name]
                 .into_iter()
                 .map(|name| folder.join(name))
@@ -151,15 +151,15 @@ fn shipped_file(
     Ok(Some((path, of_device)))
 }
 
-/// Reports whether an entry of a shipped file is for a device and a kernel. A folder may hold those of
-/// several kernels; a file that was named is meant, whatever the kernel was called then.
+/// Reports whether an entry of a shipped file is for a device and a kernel. A folder may hold entries of
+/// several kernels; an explicitly named file is accepted whatever its kernel's name.
 pub(super) fn is_shipped_for(entry: &Shipped, path: &Path, device: &str, kernel: &str) -> bool {
     let own = entry.kernel.as_deref().is_none_or(|own| own == kernel);
     entry.device == device && (own || !path.is_dir())
 }
 
 impl GateData {
-    /// Returns the shipped configuration of a problem; `None` when a given file lacks it.
+    /// Returns the shipped configuration of a problem; `None` if a given file lacks it.
     pub(super) fn shipped(
         &self,
         args: &Args,

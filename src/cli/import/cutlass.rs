@@ -123,7 +123,7 @@ pub(in crate::cli) fn count_rows(file: &Path, text: &str) -> Result<usize, CliEr
     rows(file, text).map(|rows| rows.len())
 }
 
-/// Parses the rows that passed. Blank lines and prose between tables are skipped.
+/// Parses the rows that passed. Blank lines and text between tables are skipped.
 fn rows(file: &Path, text: &str) -> Result<Vec<Row>, CliError> {
     let wrong = |line: usize, column: usize, what: String| {
         usage(format!(

@@ -95,7 +95,7 @@ fn read(path: &Path) -> Result<String, CliError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads the written space again and returns its number of configurations.
+/// Parses the written space and returns its number of configurations.
 fn again(yaml: &str, name: &Path) -> anyhow::Result<String> {
     let space = if BareSpace::recognises(yaml) {
         BareSpace::parse(yaml, name)?.space()?
@@ -116,7 +116,7 @@ fn space(args: &Args, text: &str) -> CommandResult {
         .map_err(|error| usage(format!("{}: {error}", args.file.display())))?;
     let name = args.output.clone().unwrap_or_else(|| "space.yaml".into());
     let (yaml, not_whole) = space::yaml(&bare, &built, text, &args.file, &name);
-    // The written file is read back: it must be the same space.
+    // The written file is parsed again: it must be the same space.
     let unread = |error| anyhow::anyhow!("the written space cannot be read: {error}");
     let count = again(&yaml, &name).map_err(unread)?;
     if count != built.count().to_string() {

@@ -18,7 +18,7 @@ use tuner_store::{
 
 /// Selector and strategy that mark an import.
 const NAME: &str = "import";
-/// Trials submitted before their commits are awaited.
+/// Number of trials submitted before waiting for their commits.
 const GROUP: usize = 1024;
 
 /// Stores every recorded row, including failed ones, as one finished run.
@@ -127,7 +127,7 @@ async fn fill(
         let trial = engine::record(judged, rows as u64, values, NAME);
         acks.push(store.submit(&run, &task, trial).await?);
         rows += 1;
-        // A wait for each trial would make each its own transaction: the writer groups commits.
+        // Waiting for each trial would make each its own transaction: the writer groups commits.
         if acks.len() == GROUP {
             for ack in acks.drain(..) {
                 ack.await?;
@@ -137,7 +137,7 @@ async fn fill(
     for ack in acks {
         ack.await?;
     }
-    // Last: a later import takes a finished run for one with all rows of the file.
+    // Last: a later import assumes that a finished run has all rows of the file.
     store.finish_run(&run, RunEnd::Finished).await?;
     Ok((rows, passed))
 }

@@ -10,7 +10,7 @@ use tuner_core::value::Value;
 use tuner_space::{BareSpace, Space};
 
 /// Converts the space to YAML, with the reason why a T1 problem is not a complete search space. Its
-/// kernel's data are then a comment above the parameters.
+/// kernel's data then are a comment above the parameters.
 #[expect(
     clippy::indexing_slicing,
     reason = "indexing JSON gives null where a key is missing"
@@ -43,8 +43,8 @@ fn comment(line: &str) -> String {
     format!("# {}\n", escape::line(line))
 }
 
-/// Returns the defaults that differ from a parameter's first value: the file's, or where that is
-/// not a valid configuration, a valid one with as many of the file's values as possible.
+/// Returns the defaults that differ from a parameter's first value: those of the file, or if they are not a
+/// valid configuration, a valid one with as many of the file's values as possible.
 fn defaults(bare: &BareSpace, space: &Space, json: &Json) -> Vec<Option<Value>> {
     let given = |name: &str, values: &[Value]| {
         let default = default_of(json, name)?;

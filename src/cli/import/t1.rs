@@ -23,8 +23,8 @@ struct Size {
     value: String,
 }
 
-/// Builds a complete search space, or returns the reason why the problem lacks data. `rest` is the
-/// part with parameters and constraints.
+/// Builds a complete search space, or returns the reason why the problem lacks data. `rest` is the part
+/// with parameters and constraints.
 pub(super) fn whole(
     json: &Json,
     bare: &BareSpace,
@@ -88,7 +88,7 @@ pub(super) fn whole(
     if !options.is_empty() {
         let _ = writeln!(text, "compile: {{ options: [{options}] }}");
     }
-    // Expressions of T1 are translated as text: the reader decides if the result is a space.
+    // Expressions of T1 are translated as text: the parser decides whether the result is a space.
     KernelSpec::parse(&text, output).map_err(|error| error.to_string())?;
     Ok(text)
 }
@@ -209,7 +209,7 @@ fn argument(json: &Json, at: usize, names: &Names<'_>) -> Result<String, String>
         ));
     }
     let role = match json["AccessType"].as_str() {
-        // A buffer that the problem fills has content before the launch.
+        // A buffer that the problem fills has contents before the launch.
         Some("WriteOnly") if json["FillType"].is_null() => "output",
         Some("WriteOnly") => "inout",
         Some("ReadWrite") => "inout",
@@ -323,7 +323,7 @@ fn launch(text: &mut String, kernel: &Json, name: &str, names: &Names<'_>) -> Re
         let size = names.sizes.iter().find(|size| size.at == at);
         let size = size.map(|size| size.name.as_str());
         grid.push(match (global, size) {
-            // Kernel Tuner, whose key this is, divides the problem and ignores GlobalSize.
+            // Kernel Tuner, which defined this key, divides the problem and ignores GlobalSize.
             (_, Some(size)) if !divisor.is_empty() => {
                 format!("ceil_div({size}, ({}))", divisor.join(") * ("))
             }
@@ -377,7 +377,7 @@ mod tests {
             "PROBLEM_SIZE_1 * PROBLEM_SIZE_2 * PROBLEM_SIZE_3"
         );
         assert_eq!(translated("ProblemSize.Y"), "PROBLEM_SIZE_1");
-        // They have no value, and the reader of the search space says so.
+        // They have no value, and the parser of the search space reports that.
         for unknown in ["ProblemSize[0]", "ProblemSize.X"] {
             assert_eq!(translated(unknown), unknown);
         }

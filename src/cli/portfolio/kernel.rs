@@ -1,5 +1,5 @@
-//! Times of a kernel's configurations on a grid: stored ones, and measured or predicted ones where none
-//! is stored.
+//! Times of a kernel's configurations on a grid: stored ones, and measured or predicted ones if none is
+//! stored.
 
 use super::{Args, Source};
 use crate::cli::events::{stopping, watch_signals};
@@ -26,7 +26,7 @@ pub(super) struct Candidates {
     shapes: Vec<GridProblem>,
     grid: Grid,
     folder: PathBuf,
-    /// The set-up on the device, one task for each shape.
+    /// Prepared device, with one task for each shape.
     prepared: Prepared,
     configs: Vec<ConfigValues>,
     /// Stored times by configuration and shape.
@@ -34,7 +34,7 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// Searches if asked to, and reads the candidates of the database, the default and the seeds.
+    /// Searches if requested, and reads the candidates: those of the database, the default and the seeds.
     pub(super) fn read(args: &Args) -> Result<Self, CliError> {
         let [name] = args.kernel.as_slice() else {
             return Err(usage("name one kernel, or recorded files alone"));
@@ -168,7 +168,7 @@ impl Candidates {
         Ok(())
     }
 
-    /// Returns the configurations that a shape lacks a time of and that are valid there.
+    /// Returns the configurations that are valid for a shape and have no time there.
     fn missing(&self, shape: usize) -> Vec<(usize, Config)> {
         let Some(space) = self.space(shape) else {
             return Vec::new();
@@ -283,12 +283,12 @@ impl Candidates {
         }
     }
 
-    /// Runs the gate for the configurations that would be chosen, each on the smallest shape that it
-    /// serves and on all check problems, and removes those that fail.
+    /// Runs the gate for the configurations that would be chosen, each on the smallest shape that it serves
+    /// and on all check problems, and removes those that fail.
     fn check_chosen(&self, args: &Args, table: &mut Table) -> Result<(), CliError> {
         let mut passed = BTreeSet::new();
         loop {
-            // Anew after each removal: another configuration may serve the shapes of a failed one.
+            // Repeated after each removal: another configuration may serve the shapes of a failed one.
             let losses = table.losses();
             let Some((chosen, _)) = args.choose_members(&losses) else {
                 return Ok(());
@@ -368,7 +368,7 @@ fn request(args: &Args, grid: &Grid) -> Request {
     }
 }
 
-/// Searches on all shapes if asked to, with the knowledge of the database; the trials are stored.
+/// Searches on all shapes if requested, with prior knowledge from the database; the trials are stored.
 fn search(args: &Args, request: &Request) -> Result<(), CliError> {
     if args.evals.is_none() && args.budget.is_none() {
         return Ok(());
@@ -393,7 +393,7 @@ fn search(args: &Args, request: &Request) -> Result<(), CliError> {
         report?;
         Ok::<_, CliError>(())
     })?;
-    // Threads that still compile a dropped candidate are not awaited.
+    // Threads that still compile a dropped candidate are not joined.
     runtime.shutdown_background();
     Ok(())
 }

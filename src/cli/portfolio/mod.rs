@@ -105,7 +105,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Returns the allowed loss with slack for the rounding of a ratio of two times.
+    /// Returns the allowed loss with a margin for the rounding of a ratio of two times.
     fn allowed_loss(&self) -> f64 {
         self.loss + 1e-9
     }
@@ -146,7 +146,7 @@ struct Portfolio<'a> {
     source: &'a Source,
     losses: Losses,
     choice: Choice,
-    /// Proven: no smaller set stays within the loss; `None`: none of `--variants` does.
+    /// Proven minimum: no smaller set stays within the loss; `None`: no set of up to `--variants` does.
     least: Option<usize>,
     curve: Vec<(usize, Choice)>,
     tree: DecisionTree,
@@ -190,9 +190,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// Leaves out shapes for which no configuration has a time.
+/// Drops shapes for which no configuration has a time.
 fn drop_unserved(source: &mut Source) -> Result<(), CliError> {
-    // A loss is against the best time of its shape, which an unserved shape does not have.
+    // A loss is relative to the best time of its shape, which an unserved shape does not have.
     let best = source.table.best_times();
     let table = &mut source.table;
     let served: Vec<bool> = best.iter().map(Option::is_some).collect();
@@ -225,7 +225,7 @@ fn choose<'a>(args: &'a Args, source: &'a mut Source) -> Result<Option<Portfolio
         return Ok(None);
     };
     source.table.group_names(&losses, &choice.members);
-    // The best set of this size may lose more than is allowed, and no tree loses less than its set.
+    // The best set of this size may exceed the allowed loss, and no tree loses less than its set.
     let loss = args.allowed_loss().max(choice.worst);
     let tree = DecisionTree::new(&source.table, &losses, &choice.members, loss)
         .ok_or_else(|| anyhow::anyhow!("the portfolio serves a shape that its tree does not"))?;

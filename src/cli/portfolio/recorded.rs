@@ -15,7 +15,7 @@ pub(super) fn is_recorded(names: &[String]) -> bool {
     names.iter().any(recorded)
 }
 
-/// Reads the files, whose parameters must agree.
+/// Reads the files; they must have the same parameters.
 pub(super) fn read(args: &Args) -> Result<Source, CliError> {
     let unused = [
         ("--grid", args.grid.is_some()),
@@ -52,7 +52,7 @@ pub(super) fn read(args: &Args) -> Result<Source, CliError> {
             }
         }
     }
-    // What failed everywhere is no candidate.
+    // A configuration that failed everywhere is not a candidate.
     configs.retain(|_, (_, times)| times.iter().any(Option::is_some));
     let (configs, times) = configs.into_values().unzip();
     let (axes, shapes) = axes(&recordings)?;

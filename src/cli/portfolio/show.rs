@@ -70,7 +70,7 @@ pub(super) fn text(portfolio: &Portfolio<'_>, answers: &[Answer]) -> Result<Stri
     }
     let rows: Vec<Row> = rows(portfolio);
     let mut text = output::in_columns(portfolio.args.format, &COLUMNS, &rows);
-    // Lines behind the table would be no CSV.
+    // Lines after the table would not be valid CSV.
     if portfolio.args.format == Format::Csv {
         return Ok(text);
     }

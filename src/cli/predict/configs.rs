@@ -26,7 +26,7 @@ pub(super) fn read(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Co
                 configs.push(config);
             }
         }
-        // A seed may be for other GPUs: `run` leaves it out, too.
+        // A seed may be for other GPUs: `run` omits it, too.
         configs.retain(|config| space.contains(config));
         return Ok(configs);
     };
@@ -77,7 +77,7 @@ fn text_of(path: &Path, shown: &str) -> Result<String, CliError> {
     let mut text = String::new();
     if path.as_os_str() == "-" {
         std::io::stdin()
-            // A pipe without an end must not fill the memory.
+            // An endless pipe must not exhaust the memory.
             .take(files::MAX_RECORDING_BYTES)
             .read_to_string(&mut text)
             .map_err(|error| bad(&error))?;

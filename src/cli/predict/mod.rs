@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         progress.step(|| {
             serialized += usize::from(warned.is_some());
             let printed = printer.add(row);
-            // This callback cannot fail, so that the first error waits for the end.
+            // This callback cannot fail, so that the first error is returned at the end.
             failed = failed.take().or_else(|| printed.err());
         });
     };
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// Reports the chosen problem where none is named and there are several.
+/// Reports the chosen problem if none is named and there are several.
 fn note_other_problems(args: &Args, predictor: &Predictor) {
     let problems = &predictor.kernel.spec.problems;
     if args.problem.is_some() || problems.len() < 2 {
@@ -200,14 +200,14 @@ struct Row {
     registers: Option<u32>,
     spill_bytes: Option<u64>,
     shared_bytes: Option<u64>,
-    /// `ok`, or the reason why the time is not reliable.
+    /// `ok`, or the reason why the time is unreliable.
     reliability: String,
     #[serde(flatten)]
     explanation: Option<Explanation>,
 }
 
 impl Row {
-    /// Reports whether it has a time for which the model is known to be weak.
+    /// Reports whether the row has a time for which the model is known to be weak.
     fn is_doubtful(&self) -> bool {
         self.time_us.is_some() && !matches!(&*self.reliability, "ok" | "")
     }

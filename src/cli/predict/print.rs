@@ -51,8 +51,8 @@ fn figure(row: &Row, digits: usize, pick: fn(&Explanation) -> f64) -> String {
     number("", row.explanation.as_ref().map(pick), digits)
 }
 
-/// Row printer: CSV and JSON rows are printed immediately, those of a table once the widths are
-/// known. Rows with an unreliable time are last, in their order.
+/// Row printer: CSV and JSON rows are printed immediately, table rows when the widths are known. Rows with
+/// an unreliable time are last, in their order.
 pub(super) struct Printer {
     format: Format,
     /// The parameters' names.
@@ -100,7 +100,7 @@ impl Printer {
         }
         match self.format {
             Format::Json => self.print(),
-            // The header line comes first and has to name the counters.
+            // The header line is printed first and has to name the counters.
             Format::Csv if self.metrics.is_some() => self.print(),
             Format::Csv | Format::Table | Format::Md => Ok(()),
         }
@@ -148,7 +148,7 @@ impl Printer {
         headings.extend(COLUMNS.iter().map(|(heading, _)| *heading));
         headings.push("detail");
         if self.format == Format::Csv {
-            // Too many for a table: only for programs.
+            // Too many for a table: only for machine-readable formats.
             headings.extend(self.metrics.iter().flatten().map(String::as_str));
         }
         headings

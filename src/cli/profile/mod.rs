@@ -130,8 +130,7 @@ async fn profile(args: &Args) -> Result<Vec<Answer>, CliError> {
     Ok(answers)
 }
 
-/// Profiles a board's winner and stores the result; `None`, after a message, where nothing can be
-/// run.
+/// Profiles a board's winner and stores the result; `None`, after a message, if nothing can be run.
 async fn profile_board(
     args: &Args,
     store: &Store,

@@ -9,7 +9,7 @@ use tuner_core::record::{ConfigValues, assignments};
 use tuner_kernel::catalog::Kernel;
 use tuner_store::{Board, Profile, ProfileSource};
 
-/// Metrics in percent of a peak: ncu's name, ours.
+/// Metrics in percent of a peak: ncu's name, and the tuner's name.
 const PERCENT: [(&str, &str); 6] = [
     (
         "sm__instruction_throughput.avg.pct_of_peak_sustained_active",
@@ -49,7 +49,7 @@ const COUNTS: [(&str, &str); 2] = [
 ];
 const DURATION: &str = "gpu__time_duration.sum";
 const REGISTERS: &str = "launch__registers_per_thread";
-/// Stall reasons: stalled warps for each issued one.
+/// Stall reasons: number of stalled warps per issuing warp.
 const STALLS: [&str; 12] = [
     "long_scoreboard",
     "short_scoreboard",
@@ -116,12 +116,12 @@ pub(super) fn profile(
         .chain([DURATION.to_owned(), REGISTERS.to_owned()])
         .chain(STALLS.iter().map(|reason| stall_metric(reason)))
         .collect();
-    // The kernel runs in the device worker, a child of the profiled process: hence "all". Without
-    // "base", ncu chooses the unit of each value by its size.
+    // "all", because the kernel runs in the device worker, a child of the profiled process. Without "base",
+    // ncu chooses the unit of each value by its magnitude.
     let own = std::env::current_exe()?;
     let mut command = Command::new(program);
     command
-        // The daemon's secret is not for code that is profiled.
+        // The profiled code must not receive the daemon's token.
         .env_remove("TUNER_TOKEN")
         .args([
             "--csv",
@@ -134,7 +134,7 @@ pub(super) fn profile(
         ])
         .args(["--kernel-name-base", "function", "--kernel-name"])
         .arg(names)
-        // A judgement launches the candidate many times; counts are to be those of one run.
+        // A judgement launches the candidate many times; the counts must be those of one run.
         .args(["--launch-count", &kernel.spec.launches.len().to_string()])
         .args(["--metrics", &metrics.join(",")])
         .arg(own)
@@ -156,8 +156,8 @@ pub(super) fn profile(
     })
 }
 
-/// Parses the profiler's output. ncu fails where a process of the target ends by a signal, as a
-/// device worker does, although it has profiled all launches.
+/// Parses the profiler's output. ncu fails if a process of the target is ended by a signal, as a device
+/// worker is, although all launches were profiled.
 fn taken(
     program: &Path,
     out: &str,
@@ -230,7 +230,7 @@ pub(in crate::cli) fn read(text: &str) -> Result<Map<String, Json>, String> {
     let mut launches = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| error.to_string())?;
-        // The row of units has no number.
+        // The row of units contains no number.
         if record
             .get(0)
             .is_some_and(|id| id.trim().parse::<u64>().is_ok())

@@ -60,7 +60,7 @@ pub(super) fn profile(
         metrics.insert("registers_per_thread".to_owned(), json!(facts.registers));
     }
     metrics.insert("duration_us".to_owned(), json!(time_us));
-    // The raw counters are stored too: reports find limits in them.
+    // The raw counters are stored too: reports derive bottlenecks from them.
     for (name, value) in counters {
         metrics.entry(name).or_insert(value);
     }

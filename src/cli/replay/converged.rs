@@ -35,20 +35,20 @@ pub(super) fn strategies(asked: &[String]) -> Result<Vec<String>, CliError> {
 struct Row {
     file: String,
     strategy: String,
-    /// Threshold: remaining share of the best time.
+    /// Threshold: expected remaining gain as a share of the best time.
     left: f64,
     seeds: u64,
     /// Share of runs that ended within the evaluations.
     ended: f64,
-    /// Share of these that were within the threshold of the optimum; null where none ended.
+    /// Share of the ended runs that were within the threshold of the optimum; null if none ended.
     right: Option<f64>,
-    /// Mean number of evaluations; those of the limit for runs that did not end.
+    /// Mean number of evaluations; the limit counts for runs that did not end.
     mean_evals: f64,
     /// Mean score at the end.
     mean: f64,
 }
 
-/// Runs that ended, correct stops, and sums over all.
+/// Runs that ended, correct stops, and sums over all runs.
 #[derive(Default)]
 struct Sums {
     runs: f64,
@@ -96,7 +96,7 @@ impl Sums {
     }
 }
 
-/// Formats a line for each file, and one of all files for people.
+/// Formats a line for each file, and one over all files in a table.
 pub(super) fn text(
     args: &Args,
     share: f64,

@@ -23,7 +23,7 @@ struct Row {
     mean_s: Option<f64>,
     /// Mean number of candidates judged until then.
     evals: f64,
-    /// Mean time of the smallest fleet over this fleet's.
+    /// Ratio of the smallest fleet's mean time to this fleet's.
     speed_up: Option<f64>,
     /// Speed-up for each GPU.
     efficiency: Option<f64>,

@@ -7,8 +7,8 @@ use tuner_device::replay::Recording;
 use tuner_engine::knowledge;
 use tuner_search::{Experience, Knowledge};
 
-/// Returns the knowledge for every recording: the given files, or the other recordings of its
-/// kernel. A file is never its own knowledge.
+/// Returns the knowledge for every recording: the given files, or the other recordings of its kernel. A
+/// file is never its own knowledge.
 pub(super) fn by_file(
     given: &[PathBuf],
     leave_one_out: bool,
@@ -45,7 +45,7 @@ fn siblings(at: usize, recordings: &[Recording]) -> Vec<Experience> {
     let own = &recordings[at];
     recordings
         .iter()
-        // A copy of the file under another name would give away all of its results.
+        // A copy of the file under another name would reveal all of its results.
         .filter(|other| other.kernel == own.kernel && other.content != own.content)
         .map(knowledge::recorded)
         .collect()

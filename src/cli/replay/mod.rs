@@ -103,7 +103,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// A row of the JSON, in the documented form; rows of recorded time have one more key.
+/// A row of the JSON, in the documented form; rows scored by recorded time have one more key.
 #[derive(Serialize)]
 struct Row<'a> {
     file: &'a str,
@@ -133,7 +133,7 @@ const HEADINGS: [&str; 9] = [
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
-    // A plot of an unknown kind is refused before the runs, which may take long.
+    // A plot of an unknown kind is rejected before the runs, which may be long.
     let draw = args
         .plot
         .as_deref()
@@ -286,8 +286,8 @@ fn cells(row: &Row<'_>) -> Vec<String> {
     ]
 }
 
-/// Computes the mean over all files with its 95 % interval over the seeds, by strategy and budget:
-/// for people, not in the JSON.
+/// Computes the mean over all files with its 95 % interval over the seeds, by strategy and budget: shown in
+/// tables, not in the JSON.
 fn together(args: &Args, series: &[Series]) -> Vec<Vec<String>> {
     let line = |strategy: &str, budget: String, scores: &dyn Fn(&Series) -> Scores| {
         let of: Vec<&Series> = series

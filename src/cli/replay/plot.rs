@@ -77,7 +77,7 @@ pub(super) fn draw(
         };
         panel(&mut canvas, [MARGIN.0, top], &title, &of, &counted);
         let spent = of.iter().flat_map(|series| &series.runs);
-        // To the end of the shortest run: beyond it the mean is of runs that have stopped, too.
+        // Up to the end of the shortest run: beyond it the mean would include runs that have stopped.
         let most = spent.map(|run| run.charged_us).min().unwrap_or(0) as f64 / 1e6;
         if recording.has_costs() && most > 0.0 {
             let timed = Axis {
@@ -121,7 +121,7 @@ fn panel(canvas: &mut Canvas, [x, y]: [f64; 2], title: &str, series: &[&Series],
                 .collect()
         })
         .collect();
-    // The lower end is the weakest curve's value at a quarter.
+    // The lower end of the axis is the weakest curve's value at a quarter.
     let early = curves.iter().map(|curve| curve[POINTS / 4].quantile(0.25));
     let floor = early.fold(1.0, f64::min).min(0.9);
     let floor = (floor * 10.0).floor() / 10.0;

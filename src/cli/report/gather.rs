@@ -66,14 +66,14 @@ async fn subject(
         board,
     };
     let timing = subject.board.timing;
-    // A peer's time is measured: its ratio to a prediction would say nothing.
+    // A peer's time is measured: its ratio to a prediction would be meaningless.
     if timing == TimingKind::Measured {
         subject.baseline = peer(store, &subject.board).await?;
     }
     subject.profile = stored_profile(store, &subject, &best).await?;
     let wanted = args.ablate || (!args.no_profile && subject.profile.is_none());
     let replay = subject.board.device_kind == DeviceKind::Replay;
-    // Of an edited template, the counters would be those of other code.
+    // After an edit of the template, the counters would be those of other code.
     if let Some(kernel) = kernel.filter(|_| !stale && wanted && !replay)
         && let Err(error) = predict(&mut subject, kernel, &best, args)
     {
@@ -87,7 +87,7 @@ async fn subject(
     Ok(subject)
 }
 
-/// Returns the peer for comparison, where one has a figure.
+/// Returns the peer for comparison, if one has a result.
 async fn peer(store: &Store, board: &Board) -> Result<Option<Peer>, CliError> {
     let record = store.baseline(board).await?;
     Ok(record.zip(board.rows.first()).and_then(|(record, best)| {
@@ -102,7 +102,7 @@ async fn peer(store: &Store, board: &Board) -> Result<Option<Peer>, CliError> {
     }))
 }
 
-/// Returns the winner's stored profile: of a profiler first, else the counters of its judgement.
+/// Returns the winner's stored profile: a profiler's if available, else the counters of its judgement.
 async fn stored_profile(
     store: &Store,
     subject: &Subject,
@@ -151,7 +151,7 @@ fn device_limits(board: &Board) -> Option<DeviceLimits> {
 fn facts(kernel: &Kernel, board: &Board, best: &ConfigValues, stale: bool) -> Option<KernelFacts> {
     let spec = &kernel.spec;
     let limits = device_limits(board)?;
-    // The problem's sizes may have changed since; figures computed from them would not apply.
+    // The problem's sizes may have changed since; figures computed from them would be wrong.
     let same = spec
         .problem(&board.key.problem)
         .is_some_and(|problem| problem.sizes == board.sizes);
@@ -198,8 +198,8 @@ fn sources(
     both.map_err(|error| error.to_string())
 }
 
-/// Predicts the winner, and on request its neighbours, on the virtual GPU of the board's device or
-/// its model. An impossible prediction becomes a note: a report needs no compiler.
+/// Predicts the winner, and its neighbours if requested, on the virtual GPU of the board's device or its
+/// model. A prediction that is impossible becomes a note: a report does not require a compiler.
 fn predict(
     subject: &mut Subject,
     kernel: &Kernel,

@@ -7,7 +7,7 @@ use tuner_report::export::{self, LaunchedSource, Shipped};
 
 /// Limit of the depth of folders.
 const MAX_DEPTH: usize = 6;
-/// Limit of the files that are read.
+/// Maximum number of files that are read.
 const MAX_FILES: usize = 2000;
 
 /// Shipped file.
@@ -17,7 +17,7 @@ pub(super) struct Artefact {
     pub(super) path: PathBuf,
     /// Its entries.
     pub(super) entries: Vec<Shipped>,
-    /// Source that it holds.
+    /// Source embedded in the file.
     pub(super) source: Option<LaunchedSource>,
 }
 
@@ -50,7 +50,7 @@ fn collect(
     let entries = std::fs::read_dir(folder).map_err(unreadable)?;
     let entries: Result<Vec<_>, _> = entries.collect();
     let mut entries = entries.map_err(unreadable)?;
-    // The order of a file system's entries differs between machines; that of the output must not.
+    // The order of directory entries differs between machines; that of the output must not.
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
@@ -65,7 +65,7 @@ fn collect(
                     "more than {MAX_FILES} headers and JSON files; name a smaller folder"
                 )));
             }
-            // Other headers and JSON files are nothing of ours.
+            // Other headers and JSON files are not shipped files.
             let Ok(text) = files::read_text(&path, files::MAX_TEXT_BYTES) else {
                 continue;
             };

@@ -59,7 +59,8 @@ fn groups<'a>(args: &Args, artefact: &'a Artefact) -> Result<Vec<Group<'a>>, Cli
         .collect())
 }
 
-/// Reports whether a kernel's name from a file can only be that: it must not select another file.
+/// Reports whether a kernel's name from a file is a plain name and not a path, which could select another
+/// file.
 fn is_plain(name: &str) -> bool {
     tuner_space::is_kernel_name(name) && Path::new(name).extension().is_none()
 }
@@ -79,14 +80,14 @@ fn device_of(args: &Args, entry: &Shipped) -> String {
     }
 }
 
-/// Sizes that the entries were tuned for, by a name each.
+/// Returns the sizes for which the entries were tuned, each with a name.
 fn shapes(kernel: &str, entries: &[&Shipped]) -> Result<Vec<(String, ConfigValues)>, CliError> {
     let mut shapes: Vec<(String, ConfigValues)> = Vec::new();
     let mut declared = None;
     for entry in entries {
         let sizes = match entry.sizes.is_empty() {
             false => entry.sizes.clone(),
-            // Files of earlier versions name the problem alone.
+            // Files of earlier versions have only the problem's name.
             true => {
                 if declared.is_none() {
                     let folder = std::env::current_dir()?;
@@ -199,7 +200,7 @@ impl Check<'_> {
             }
             Err(why) => {
                 line.detail = format!("not in the space of {}: {why}", facts.name);
-                // It was valid on this device when it was tuned: the space has lost it since.
+                // It was valid on this device when it was tuned, and the space has changed since.
                 if entry.device == facts.name {
                     line.outcome = Outcome::Wrong;
                 }

@@ -1,4 +1,5 @@
-//! `tuner verify`: checks that what was shipped still builds, is right, and is as fast as recorded.
+//! `tuner verify`: checks that shipped configurations still build, are correct, and are as fast as
+//! recorded.
 
 mod artefacts;
 mod check;
@@ -83,12 +84,12 @@ struct Line {
     compared: Option<Compared>,
     /// `shipped`: built from the source in the file; `project`: from the project's template.
     source: &'static str,
-    /// Differences of the code; null where it is for another compute capability or was not recorded.
+    /// Differences of the code; null if the record is for another compute capability or lacks the code.
     changes: Option<Vec<CodeChange>>,
     timing: Option<TimingKind>,
     shipped_us_p50: f64,
     now_us_p50: Option<f64>,
-    /// Time now over the recorded one; null for another device or kind of time.
+    /// Ratio of the current time to the recorded one; null for another device or kind of time.
     ratio: Option<f64>,
 }
 
@@ -114,8 +115,8 @@ pub(super) struct SourceFault {
     pub(super) detail: String,
 }
 
-/// Rebuilds the `wanted` entries from the source that shipped files hold, and returns those at fault.
-/// Files without source have none.
+/// Rebuilds the `wanted` entries from the source in shipped files, and returns those at fault. Files
+/// without source have none.
 ///
 /// # Errors
 /// Files that cannot be read or built, or a device that does not work.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use tuner_evolve::protocol::{MAX_TOKENS, MutationAnswer, MutationRequest};
 
-/// Prompts that are written to the folder when it has none.
+/// Prompts that are written to the folder if it has none.
 const SYSTEM: &str = include_str!("system.md");
 const USER: &str = include_str!("user.md");
 
@@ -55,13 +55,13 @@ impl Prompts {
     }
 }
 
-/// Text and token counts of a completion. A defective one has cost its tokens, too.
+/// Text and token counts of a completion. A defective completion consumes tokens, too.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Completion {
     pub(super) text: String,
     pub(super) prompt_tokens: u64,
     pub(super) answer_tokens: u64,
-    /// Reason why the text is not an answer; it may quote the endpoint.
+    /// Reason why the text is not a valid answer; it may quote the endpoint.
     pub(super) defect: Option<String>,
     finish: Option<String>,
     calls_tool: bool,
@@ -106,10 +106,10 @@ impl Completion {
         }
     }
 
-    /// Adds all events of a stream; returns whether the last one was the end.
+    /// Adds all events of a stream; returns whether the last one was the end mark.
     fn add_events(&mut self, body: &str) -> bool {
         let mut data: Vec<&str> = Vec::new();
-        // A blank line ends an event; a server may close the stream without the last one.
+        // A blank line ends an event; a server may close the stream without one.
         for line in body.lines().chain([""]) {
             if let Some(part) = line.strip_prefix("data:") {
                 // Server-sent events: one space after the colon is not part of the data.
@@ -130,7 +130,7 @@ impl Completion {
         false
     }
 
-    /// Adds one event: its lines are one document, of some servers one each.
+    /// Adds one event: its lines form one JSON document; some servers send one document per line.
     fn add_event(&mut self, lines: &[&str]) -> Result<(), serde_json::Error> {
         if let Ok(event) = serde_json::from_str(&lines.join("\n")) {
             self.add(&event, "delta");
@@ -170,18 +170,18 @@ impl Completion {
             // The sum of both counts must remain within the limit of `Usage`.
             Some(count.min(MAX_TOKENS / 2))
         };
-        // Only one event of a stream, usually the last, has the usage.
+        // Only one event of a stream, usually the last, has the token counts.
         self.prompt_tokens = count("prompt_tokens").unwrap_or(self.prompt_tokens);
         self.answer_tokens = count("completion_tokens").unwrap_or(self.answer_tokens);
     }
 }
 
-/// Removes the part in which a model thinks: what it drafts there is not its answer.
+/// Removes the reasoning part of a model's output: drafts in it are not the answer.
 fn without_thoughts(text: &str) -> String {
     let mut out = text.to_owned();
     for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
         while let Some(end) = out.find(close) {
-            // The opening may be part of the prompt.
+            // The opening tag may be part of the prompt.
             let begin = out
                 .get(..end)
                 .and_then(|before| before.find(open))

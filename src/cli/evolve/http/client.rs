@@ -17,7 +17,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Largest body of a response.
 pub(super) const MAX_BODY_BYTES: usize = 16 << 20;
-/// Redirects within the same host that are followed.
+/// Maximum number of followed redirects within the same host.
 const MAX_REDIRECTS: u32 = 3;
 
 /// Response of an endpoint.
@@ -26,7 +26,7 @@ pub(super) struct Reply {
     pub(super) retry_after: Option<Duration>,
     /// The body is a stream of events.
     pub(super) is_stream: bool,
-    /// Content type and encoding, as they arrived.
+    /// Content type and encoding, as received.
     pub(super) content_type: String,
     pub(super) body: String,
 }
@@ -34,7 +34,7 @@ pub(super) struct Reply {
 /// Reason why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClientError {
-    /// The connection failed; another attempt may succeed.
+    /// The connection failed; a retry may succeed.
     #[error("{host}: {why}")]
     Connection {
         /// Host of the endpoint.
@@ -129,7 +129,7 @@ async fn exchange(
     authorization: Option<&str>,
     body: &[u8],
 ) -> Result<Response<Incoming>, ClientError> {
-    // Neither the resolver nor rustls takes an IPv6 address in the brackets of a URL.
+    // Neither the resolver nor rustls accepts an IPv6 address in the brackets of a URL.
     let name = url.host().unwrap_or_default().trim_matches(['[', ']']);
     let is_tls = url.scheme_str() == Some("https");
     let port = url.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
@@ -156,7 +156,7 @@ async fn exchange(
 /// Returns TLS settings with the system's certificates.
 fn tls_settings(url: &Uri) -> Result<ClientConfig, ClientError> {
     let mut roots = RootCertStore::empty();
-    // One unreadable certificate of the system must not prevent all connections.
+    // One unreadable system certificate must not prevent all connections.
     let (_, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let provider = Arc::new(crypto::ring::default_provider());
     let settings =
@@ -174,7 +174,7 @@ async fn send(
     let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, driver) = handshake.map_err(|error| connection(url, error))?;
     tokio::spawn(async move {
-        // A lost connection shows in the response.
+        // A lost connection is reported by the response.
         let _ = driver.await;
     });
     let path = url.path_and_query().map_or("/", |path| path.as_str());

@@ -3,7 +3,7 @@
 use hyper::Uri;
 use serde_json::Value;
 
-/// Key of an endpoint. It has no way to be printed.
+/// Key of an endpoint. It implements neither `Debug` nor `Display`, so that it cannot be printed.
 pub(super) struct Key(Option<String>);
 
 impl Key {
@@ -12,7 +12,7 @@ impl Key {
         self.0.as_ref().map(|key| format!("Bearer {key}"))
     }
 
-    /// Replaces the key in a text that comes from outside.
+    /// Redacts the key in external text.
     pub(super) fn scrub(&self, text: &str) -> String {
         match &self.0 {
             Some(key) => text.replace(key.as_str(), "[key]"),
@@ -20,7 +20,7 @@ impl Key {
         }
     }
 
-    /// Replaces the key in all texts of a JSON value, where it may be written with escapes.
+    /// Redacts the key in all texts of a JSON value; there it may be written with escapes.
     pub(super) fn scrub_value(&self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.scrub(&text)),
@@ -39,7 +39,7 @@ pub(super) struct Endpoint {
     pub(super) url: Uri,
     pub(super) model: String,
     pub(super) key: Key,
-    /// Price of a million tokens of the request and of the answer.
+    /// Price of a million tokens of the request, and of the answer.
     pub(super) prices: Option<[f64; 2]>,
     pub(super) requests_per_minute: Option<u32>,
 }

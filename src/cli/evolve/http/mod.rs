@@ -19,10 +19,10 @@ use tuner_evolve::protocol::{MutationRequest, Usage};
 const MAX_ATTEMPTS: u32 = 5;
 /// Longest wait before an attempt.
 const MAX_WAIT: Duration = Duration::from_secs(60);
-/// Interval of looking for a stop while waiting.
+/// Polling interval for a stop request while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Endpoint with its limits and what it has cost.
+/// Endpoint with its limits and the cost so far.
 pub(super) struct HttpMutator {
     endpoint: Endpoint,
     prompts: Prompts,
@@ -76,7 +76,7 @@ impl HttpMutator {
         Ok(())
     }
 
-    /// Sends a body until there is a response that no other attempt would change.
+    /// Sends a body until there is a response for which a retry is useless.
     fn send(
         &mut self,
         body: &[u8],
@@ -114,7 +114,7 @@ impl HttpMutator {
         )))
     }
 
-    /// Sends a body once, until the deadline or a stop.
+    /// Sends a body once, and waits until the response, the deadline or a stop.
     fn once(
         &self,
         body: &[u8],
@@ -144,14 +144,14 @@ impl HttpMutator {
         })
     }
 
-    /// Returns the beginning of a text from outside, without the key.
+    /// Returns the beginning of an external text, without the key.
     fn excerpt(&self, text: &str) -> String {
-        // Scrubbed before the cut, which could leave a part of the key that does not match it.
+        // Redacted before truncation, which could leave a part of the key that no longer matches.
         let text: String = self.endpoint.key.scrub(text).chars().take(300).collect();
         escape::line(text.trim())
     }
 
-    /// Explains a status that no other attempt changes.
+    /// Explains a status for which a retry is useless.
     fn refused(&self, status: u16, body: &str) -> MutatorError {
         let excerpt = self.excerpt(body);
         match status {
@@ -166,8 +166,8 @@ impl HttpMutator {
         }
     }
 
-    /// Stores the conversation; headers, and so the key, are not part of it. Of a stream the text is
-    /// stored: its events may have the key in pieces.
+    /// Stores the conversation without headers, which contain the key. For a stream only the text is
+    /// stored: the key may be split across its events.
     fn transcribe(
         &mut self,
         request: &MutationRequest,
@@ -226,14 +226,14 @@ impl Mutator for HttpMutator {
         });
         let reply = self.send(body.to_string().as_bytes(), deadline, stopped)?;
         let completion = Completion::read(&reply.body, reply.is_stream, &reply.content_type);
-        // Before the status is judged: a refused request needs its transcript most.
+        // Before the status is checked: the transcript matters most for rejected requests.
         self.transcribe(request, &messages, &reply, &completion);
         if reply.status != 200 {
             return Err(self.refused(reply.status, &reply.body));
         }
         let (prompt, answer) = (completion.prompt_tokens, completion.answer_tokens);
         let cost = self.endpoint.price(prompt, answer).unwrap_or(0.0);
-        // Before the defect is reported: a useless response has cost its tokens, too.
+        // Before the defect is reported: an unusable response consumes tokens, too.
         self.spent += cost;
         let usage = Usage {
             tokens: prompt + answer,
@@ -243,7 +243,7 @@ impl Mutator for HttpMutator {
             let why = self.excerpt(defect);
             return Err(MutatorError::NoAnswer { why, usage });
         }
-        // The model may repeat what an endpoint let it see.
+        // The model may repeat the key if the endpoint put it into its context.
         let text = self.endpoint.key.scrub(&completion.text);
         Ok(Reply {
             bytes: chat::answer(&text, &request.id),
@@ -262,7 +262,7 @@ fn with_reason(error: MutatorError, reason: &str) -> MutatorError {
     }
 }
 
-/// Waits, but not beyond the deadline or a stop.
+/// Waits until the deadline or a stop at most.
 fn pause(
     wait: Duration,
     deadline: Instant,

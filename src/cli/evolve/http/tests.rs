@@ -58,7 +58,7 @@ fn a_stream_and_a_document_are_read_alike() {
     );
     assert_eq!(read, Completion::read(document, false, "application/json"));
     assert_eq!(read.defect, None);
-    // The lines of an event are one document; the end may be told by the finish reason alone.
+    // The lines of an event form one document; the end may be marked by the finish reason alone.
     let lines = "data: {\"choices\":[{\"delta\":{\"content\":\ndata: \"hello\"},\ndata:\"finish_reason\":\"stop\"}]}\n\n";
     let read = Completion::read(lines, true, "");
     assert_eq!((read.text.as_str(), &read.defect), ("hello", &None));
