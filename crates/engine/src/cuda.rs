@@ -51,7 +51,7 @@ pub(crate) struct CudaEvaluator {
     devices: usize,
     known: JudgementCache,
     usage: Mutex<Usage>,
-    /// Candidates whose deferred checks have run, by task, and whether they are right.
+    /// Candidates whose deferred checks have run, by task, and whether they are correct.
     proven: Mutex<HashMap<(usize, ContentHash), bool>>,
     /// Measure the energy of candidates.
     energy: AtomicBool,
@@ -196,7 +196,7 @@ impl CudaEvaluator {
         Ok(judgement.judgement.is_ok().then_some(built.plan))
     }
 
-    /// Returns the timed problem's plans of configurations that are known to be right.
+    /// Returns the timed problem's plans of configurations that are known to be correct.
     fn plans<'c>(
         &self,
         task: usize,

@@ -16,7 +16,7 @@ use tuner_space::Config;
 /// Any error of a device; the run ends with it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A device with all steps that lead to a judged candidate.
+/// A device with all steps from a configuration to a judged candidate.
 ///
 /// A candidate that fails is a [`Judged`] with its verdict. An `Err` means that the tuner itself
 /// cannot continue (device lost, compiler missing) and ends the run.
@@ -175,7 +175,7 @@ pub enum Preparation<W> {
     Judged(Box<Judged>),
 }
 
-/// A judged candidate, right or wrong.
+/// A judged candidate, correct or wrong.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// Identity of the candidate: hash of rendered source, options, compiler and target; for
@@ -321,7 +321,7 @@ pub struct Proof {
 /// Outcome of a proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProofOutcome {
-    /// The timed problem ran whole and is right.
+    /// The timed problem ran whole and is correct.
     Whole,
     /// The candidate is wrong.
     Wrong,

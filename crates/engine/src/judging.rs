@@ -46,7 +46,7 @@ pub struct Demand {
     pub outputs: Option<PathBuf>,
 }
 
-/// One kernel and problem to tune, with further problems that must also be right.
+/// One kernel and problem to tune, with further problems that must also be correct.
 pub struct KernelTask {
     /// The problem that is timed.
     pub timed: PlanBuilder,
@@ -232,7 +232,7 @@ impl KernelTask {
     }
 
     /// Returns the check problems on which the configuration is valid: an invalid one would fail a
-    /// right candidate.
+    /// correct candidate.
     fn admitting(&self, config: &Config) -> impl Iterator<Item = &PlanBuilder> {
         self.checks.iter().filter(|check| check.admits(config))
     }

@@ -1,18 +1,18 @@
 //! Pipeline: request → prepare ahead → evaluate → store → report, until a limit is reached.
 //!
 //! Only this crate defines the order of the steps. It is generic over an [`Evaluator`], which is a
-//! device with everything that leads to a judged candidate on it; the store and the search are the
+//! device with all steps from a configuration to a judged candidate; the store and the search are the
 //! same for all of them.
 //!
-//! **Order.** If results must not depend on the machine ([`Order::Fixed`]: replay and the virtual
-//! GPU), [`WINDOW`] candidates are in flight and results are reported to the search in the order of
-//! a virtual clock: one device judges one candidate after another, and which one is next is chosen
-//! by the search among those that are compiled by the count of results. The number of threads and
-//! their timing change nothing. On a real GPU ([`Order::Arrival`]) the search chooses among those
-//! that are compiled, and results are reported as they come.
+//! **Order.** If results must not depend on the machine ([`Order::Fixed`]: replay and the virtual GPU),
+//! [`WINDOW`] candidates are in flight. Results are reported to the search in the order of a virtual clock:
+//! one device judges one candidate after another. The search chooses the next one among the due candidates,
+//! which depend only on the number of results. The number of threads and their timing change nothing. On a
+//! real GPU ([`Order::Arrival`]) the search chooses among the compiled candidates, and results are reported
+//! as they arrive.
 //!
 //! **Durability.** A result is announced ([`Event::Trial`]) after the commit of the transaction
-//! that holds it, and never before. Results are reported to the search at once; commits follow in
+//! that holds it, and never before. Results are reported to the search immediately; commits follow in
 //! groups.
 //!
 #![doc = include_str!("../README.md")]

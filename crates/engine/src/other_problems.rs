@@ -17,7 +17,7 @@ use tuner_space::{Config, Reference};
 pub(super) const SEEDS: [u64; 1] = [0x5eed];
 
 /// Finds the largest scaled problem on which `config` is compared with the reference: a ragged one
-/// if it is right on that, else one with the divisors of the original.
+/// if it is correct on that, else one with the divisors of the original.
 fn find<'a>(
     worker: &mut Worker,
     timed: &'a PlanBuilder,
@@ -57,9 +57,10 @@ fn find<'a>(
     Ok(timed.scaled_check().keep(chosen))
 }
 
-/// Judges one configuration on one problem, with the check problems of the job. If the problem does
-/// not end or nothing in the job could be compared, it is judged again after the kernel's check
-/// problems and, if these do not help, after a scaled one.
+/// Judges one configuration on one problem, with the check problems of the job.
+///
+/// If the problem does not end or nothing in the job could be compared, it is judged again after the
+/// kernel's check problems. If these do not help, it is judged after a scaled problem.
 ///
 /// # Errors
 /// The compiler or the worker does not work.

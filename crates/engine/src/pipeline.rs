@@ -165,7 +165,7 @@ fn schedule<E: Evaluator>(
     schedule.objectives = plan.objectives;
     schedule.early = evaluator.judges_early();
     schedule.proves = evaluator.proof_limit().is_some();
-    // Without a budget every proof is made at once.
+    // Without a budget every proof is made immediately.
     schedule.postpones_proofs = schedule.proves && plan.share().is_some();
     schedule.charges = evaluator.clock() == Clock::Charged;
     // If trials limit a run of fixed order, the duration of steps must not affect it.

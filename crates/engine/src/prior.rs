@@ -1,8 +1,8 @@
 //! Predicted times for the search on a device that measures.
 //!
-//! A predicted time is a feature of a candidate like its registers: the search learns its
-//! reliability, and uses it to choose which of the compiled candidates are evaluated and which are
-//! dropped. It is never a result: only measured times are stored and ranked.
+//! A predicted time is a feature of a candidate like its registers. The search learns its reliability, and
+//! uses it to choose which of the compiled candidates are evaluated and which are dropped. It is never a
+//! result: only measured times are stored and ranked.
 
 use std::sync::Mutex;
 use tuner_core::panics::lock;

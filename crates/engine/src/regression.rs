@@ -12,7 +12,7 @@ use tuner_space::Config;
 pub struct Rounds {
     /// The shipped configuration.
     pub shipped: Judged,
-    /// The best, if there is one and the shipped one is right.
+    /// The best, if there is one and the shipped one is correct.
     pub best: Option<Judged>,
     /// Shipped over best, one ratio for each round.
     pub ratios: Vec<f64>,
@@ -103,8 +103,8 @@ fn ratio(shipped: &Judged, best: &Judged) -> Option<f64> {
     Some(shipped.time()?.p50.get() / best.time()?.p50.get())
 }
 
-/// Returns the ratio of two times of one session with its interval: of their ratios to the fixed
-/// reference if both were timed with it, which removes clock drift, else of the medians.
+/// Returns the ratio of two times of one session with its interval. If both were timed with the fixed
+/// reference, their ratios to it are used, which removes clock drift; else the medians.
 fn between(own: &Measurement, other: &Measurement) -> [f64; 3] {
     let related = |time: &Measurement| {
         let evidence = time.evidence.as_ref()?;

@@ -420,13 +420,13 @@ impl<W> Schedule<W> {
     /// Changes the window of candidates in flight.
     pub(super) fn resize(&mut self, window: Window) {
         if window != self.window {
-            // New compilers get work at once; after a loss the surplus drains through reports.
+            // New compilers get work immediately; after a loss the surplus drains through reports.
             self.allowance += window.compiling.saturating_sub(self.window.compiling);
             self.window = window;
         }
     }
 
-    /// Stops: candidates that are neither judged nor on the device are dropped, and with a fixed
+    /// Stops the run: candidates that are neither judged nor on the device are dropped, and with a fixed
     /// order those whose turn had not come. With `outlives`, those on the device are dropped too:
     /// their results can be fetched later. A candidate in a whole run is reported without its
     /// proof, unless the run continues later.

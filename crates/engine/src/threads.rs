@@ -15,12 +15,12 @@ use tuner_core::panics::{catch_quietly, lock};
 
 /// Descriptors that a runtime opens, rounded up: epoll, an event, and three for signals.
 const RUNTIME_DESCRIPTORS: usize = 8;
-/// Longest wait for the first instructions of a runtime's threads.
+/// Maximum wait for the first instructions of a runtime's threads.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Idle time before a runtime ends a blocking thread. The thread that was started with the runtime runs
 /// work for which no other thread can be started later.
 const KEEP_ALIVE: Duration = Duration::from_secs(1 << 28);
-/// Longest time that blocking work waits for a thread.
+/// Maximum time that blocking work waits for a thread.
 const THREAD_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Blocking work that has no result.

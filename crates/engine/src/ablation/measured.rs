@@ -1,4 +1,4 @@
-//! Costs on a real GPU: every change passes the gate and, if right, is timed together with the
+//! Costs on a real GPU: every change passes the gate and, if correct, is timed together with the
 //! base.
 //!
 //! The base is the fixed reference of the task, so each round of samples begins and ends with it
@@ -216,7 +216,7 @@ impl Ablation {
         })
     }
 
-    /// Times right changes in one comparison, then those without a time one by one: a corrupted context
+    /// Times correct changes in one comparison, then those without a time one by one: a corrupted context
     /// also fails the neighbours.
     fn few(&self, changes: &[Change], few: &[usize]) -> Result<Vec<Timed>, JobError> {
         let configs: Vec<&Config> = few.iter().map(|at| &changes[*at].config).collect();

@@ -1,4 +1,4 @@
-//! Comparison of right configurations on one GPU: the fixed reference, the paired comparison, and
+//! Comparison of correct configurations on one GPU: the fixed reference, the paired comparison, and
 //! the final comparison that decides the published results.
 
 use super::{CudaEvaluator, GpuSlot};
@@ -41,7 +41,7 @@ impl CudaEvaluator {
         })
     }
 
-    /// Times a task's reference together with a configuration that is known to be right, for
+    /// Times a task's reference together with a configuration that is known to be correct, for
     /// comparison with sibling GPUs. `None` if the task has no reference.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl CudaEvaluator {
         })
     }
 
-    /// Compares two right configurations of a task, interleaved on one GPU: the challenger over the
+    /// Compares two correct configurations of a task, interleaved on one GPU: the challenger over the
     /// incumbent. `None` without a result.
     ///
     /// # Errors

@@ -403,7 +403,7 @@ fn not_judged(candidate: ContentHash, why: String) -> Judged {
     Judged::without_device(candidate, Judgement::new(Verdict::NotJudged, why))
 }
 
-/// A hub accepts only answers that fit their order.
+/// Returns the error for an answer that does not fit its order; a hub accepts no such answer.
 fn otherwise() -> BoxError {
     "the fleet did something else than it was asked; please report this".into()
 }
@@ -426,8 +426,8 @@ impl Evaluator for FleetEvaluator {
         self.capacity().devices.max(1)
     }
 
-    /// With a fixed order all candidates in flight are sent at once. The order of reports is
-    /// decided by counting, so that a fleet finds the same as one machine.
+    /// Returns the number of concurrent jobs. With a fixed order all candidates in flight are sent: the
+    /// order of reports depends on counts only, so that a fleet finds the same as one machine.
     fn jobs(&self, _asked: usize) -> usize {
         match self.order() {
             Order::Fixed => WINDOW,

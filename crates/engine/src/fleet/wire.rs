@@ -100,7 +100,7 @@ pub enum Step {
     Final(Box<Finalists>),
 }
 
-/// Right configurations to time in one comparison on one GPU.
+/// Correct configurations to time in one comparison on one GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finalists {
     /// Choices of each.
@@ -182,7 +182,7 @@ impl Answer {
     }
 }
 
-/// Longest time that a candidate may be charged with, microseconds: some 11 days.
+/// Maximum time charged to a candidate, microseconds: about 11 days.
 const CHARGED_MAX_US: u64 = 1_000_000_000_000;
 
 impl SiblingTimes {

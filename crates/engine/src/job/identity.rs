@@ -6,9 +6,9 @@ use tuner_judge::gate::oracle;
 use tuner_kernel::catalog::Kernel;
 use tuner_space::{Argument, Expr, KernelSpec, Launch, Parameter, Reference};
 
-/// Returns the identity of everything that decides a judgement besides the candidate's code and the
-/// problem's sizes: arguments and their data, launches, check problems, the reference with its code or its
-/// version, and tolerances.
+/// Returns the identity of everything that affects a judgement, except the candidate's code and the
+/// problem's sizes. It covers arguments and their data, launches, check problems, the reference with its
+/// code or its version, and tolerances.
 pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     let spec = &kernel.spec;
     let mut texts = arguments(spec);

@@ -300,7 +300,7 @@ impl Bench {
         }
     }
 
-    /// Times configurations that are known to be right in one comparison, in a fresh process.
+    /// Times configurations that are known to be correct in one comparison, in a fresh process.
     ///
     /// # Errors
     /// See [`LendError`].

@@ -263,7 +263,7 @@ impl Prepared {
         }
     }
 
-    /// Compares two right configurations of a task, interleaved on a real GPU: the first over the
+    /// Compares two correct configurations of a task, interleaved on a real GPU: the first over the
     /// second. `None` on other devices, whose times do not vary.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 //! next trial goes to the task with the largest expected gain per cost, weighted by the user. The
 //! gain is the decrease of the logarithm of the best time. It is estimated by the search's model and
 //! by the gains so far, as in the task scheduler of Ansor (Zheng et al., OSDI 2020, section 6): the
-//! model knows the space, the history knows how far the model is right.
+//! model describes the space, and the history shows how accurate the model is.
 
 use super::best::BestTime;
 use super::{Schedule, TaskState};

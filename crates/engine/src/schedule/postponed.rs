@@ -24,7 +24,7 @@ pub(super) struct PostponedProof {
     pub(super) judgement: Judgement,
     /// Its rank without the proof.
     pub(super) time: BestTime,
-    /// The search's observation if the candidate is right.
+    /// The search's observation if the candidate is correct.
     pub(super) observation: Observation,
     /// Ticket of its proof in progress.
     pub(super) proof: Option<Ticket>,
