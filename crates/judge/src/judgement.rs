@@ -43,7 +43,7 @@ impl TimedJudgement {
         }
     }
 
-    /// Reports whether the judgement is independent of when the candidate is judged: a timeout, a dead or
+    /// Reports whether the judgement is independent of when the candidate is judged. A timeout, a dead or
     /// lost worker or full memory may be the machine's fault, and is never reused for others.
     #[must_use]
     pub fn is_lasting(&self) -> bool {

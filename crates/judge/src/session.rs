@@ -417,9 +417,9 @@ pub trait Session {
         false
     }
 
-    /// Returns shadow value − value of each number of a buffer that the last run stored with shadow
-    /// values, 0 for the others, as the type [`shadow_error_type`] of the buffer's; `None` if there
-    /// are none.
+    /// Returns shadow value − value of each number of a buffer that the last run stored with shadow values,
+    /// and 0 for the others. Their type is the [`shadow_error_type`] of the buffer's. `None` if there are
+    /// none.
     ///
     /// [`shadow_error_type`]: crate::gate::spread::shadow_error_type
     fn shadow_errors(&self, _slot: Slot, _element: Element) -> Option<Vec<u8>> {

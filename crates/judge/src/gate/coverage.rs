@@ -1,10 +1,8 @@
-//! Coverage of a problem that is too large to run whole: the elements that the candidate writes,
-//! and the blocks that must run so that chosen elements can be compared.
+//! Coverage of a problem that is too large to run whole.
 //!
-//! All blocks of a launch are traced: only the computation of control flow and store addresses is
-//! executed. An element that no block writes is a hole. The blocks that write the chosen elements
-//! ([`super::points`]) form the sample, together with the blocks of the same and earlier launches
-//! whose results they read.
+//! All blocks of a launch are traced: only the computation of control flow and store addresses is executed.
+//! An element that no block writes is a hole. The blocks that write the chosen elements ([`super::points`])
+//! form the sample, together with the blocks of the same and earlier launches whose results they read.
 
 use super::adversarial::Data;
 use super::closure::Closure;

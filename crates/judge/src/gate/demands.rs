@@ -64,8 +64,8 @@ impl Demands {
         }
     }
 
-    /// Returns the demands of a proof: one whole run if it takes at most `limit` lane instructions,
-    /// and at least a million elements of every output compared, or all of them.
+    /// Returns the demands of a proof: one whole run if it takes at most `limit` lane instructions. At
+    /// least a million elements of every output are compared, or all of them.
     #[must_use]
     pub fn proof(seeds: &[u64], limit: u64) -> Self {
         let plain = Self::for_level(Level::First, seeds, 0);

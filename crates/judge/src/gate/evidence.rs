@@ -11,7 +11,7 @@ pub struct Evidence {
     /// Only some blocks ran.
     pub sampled: bool,
     /// Reason why a block was abandoned before its end, if one was: its outputs were not compared.
-    /// The candidate passes only if it is known to be right otherwise.
+    /// The candidate passes only if other evidence shows that it is correct.
     pub budget_exhausted: Option<String>,
     /// Other checks that were omitted.
     pub note: Option<String>,

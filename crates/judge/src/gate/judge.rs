@@ -28,7 +28,7 @@ const UNCOMPARED: &str = "the reference kernel would take too long on the virtua
 type Standard = (Arc<dyn Oracle>, Rule, Vec<Range<u64>>);
 
 impl Gate<'_> {
-    /// Checks that outputs are written, inputs untouched, and values right.
+    /// Checks that outputs are written, inputs untouched, and values correct.
     pub(super) fn judge(&mut self, data: Data, pass: &Pass) -> Result<(), Stop> {
         // First: expected values are computed from the inputs as uploaded.
         self.inputs_untouched(data, pass)?;
@@ -158,9 +158,9 @@ impl Gate<'_> {
         Ok(outside(&holes, size, count))
     }
 
-    /// On a device that cannot report unwritten bytes, a long run of the poison pattern means an
-    /// unwritten output: an honest NaN has other bits or is expected there, and a large problem is
-    /// compared only at some elements.
+    /// Rejects outputs with a long run of the poison pattern on a device that cannot report unwritten
+    /// bytes. An honest NaN has other bits or is expected there. A large problem is compared only at some
+    /// elements, which could miss the run.
     fn poison_is_gone(
         &mut self,
         index: usize,

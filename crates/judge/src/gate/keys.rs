@@ -65,7 +65,7 @@ impl<'a> KeyedPlan<'a> {
     }
 }
 
-/// Returns the identity of everything that decides whether a candidate's outputs are right: two
+/// Returns the identity of everything that decides whether a candidate's outputs are correct. Two
 /// candidates of equal machine code, launches and data share a verdict only if this is equal too.
 #[must_use]
 pub fn expectation(plan: &Plan) -> ContentHash {

@@ -1,4 +1,4 @@
-//! Comparison on the device: expected values are computed once and stay there. A right result is accepted
+//! Comparison on the device: expected values are computed once and stay there. A correct result is accepted
 //! from the device; any other result is compared again on the host, which can describe the difference.
 
 use super::adversarial::{Data, oracle_of};

@@ -7,8 +7,8 @@ use super::sampling;
 use super::verify::{Gate, Stop, uses_atomics};
 use crate::session::{Blocks, Order, RunReport, Slot};
 
-/// Work of two blocks relative to two separate runs of one, in percent, below which the blocks divide their
-/// work: a block that takes tiles from a queue takes all of them if it runs alone.
+/// Threshold below which blocks divide their work: the work of two blocks relative to two separate runs of
+/// one, percent. A block that takes tiles from a queue takes all of them if it runs alone.
 const SHARED_WORK_PERCENT: u64 = 75;
 
 impl Gate<'_> {

@@ -64,9 +64,8 @@ pub(super) fn compared_max(budget: WorkBudget) -> u64 {
     (2 * budget.total / budget.element.max(1)).clamp(COMPARED_MAX / 4, COMPARED_MAX)
 }
 
-/// Thins the written ranges to at most `most` elements: every range keeps its two ends, and if
-/// these are shorter than a tile, half of the elements are whole tiles of some ranges, for the
-/// norm.
+/// Thins the written ranges to at most `most` elements. Every range keeps its two ends. If these are
+/// shorter than a tile, half of the elements are whole tiles of some ranges, for the norm.
 pub(super) fn thin(written: &[Range<u64>], most: u64, tile: u64) -> Vec<Range<u64>> {
     let total: u64 = written.iter().map(|range| range.end - range.start).sum();
     if total <= most || written.len() < 2 {
@@ -124,7 +123,7 @@ pub(super) const HARD_WORK_MAX: u64 = 1 << 36;
 pub(super) const PIECE_MAX: u64 = 1024;
 
 /// Returns the ranges, or pieces of their tiles up to the limit for a problem that is too large to compare
-/// whole on the host: both ends and random others, equal for every candidate.
+/// whole on the host. The pieces are both ends and random others, equal for every candidate.
 pub(super) fn affordable(
     written: &[Range<u64>],
     tile: u64,

@@ -44,9 +44,9 @@ pub fn precision(element: Element) -> Option<u32> {
 }
 
 /// Returns the type of a shadow value's distance from the value of an output: as wide as the output's, so
-/// that both have equal indices. `None` if a shadow is useless: for integers, types without random
-/// rounding, float64, which is computed in double already, and 16-bit types, whose own rounding hides the
-/// errors of a reference's sums.
+/// that both have equal indices. `None` if a shadow is useless: for integers, for types without random
+/// rounding, and for float64, which is computed in double already. Also for 16-bit types, whose own
+/// rounding hides the errors of a reference's sums.
 #[must_use]
 pub fn shadow_error_type(element: Element) -> Option<Element> {
     (element == Element::F32).then_some(Element::F32)
@@ -122,8 +122,8 @@ impl<'a> Spread<'a> {
     }
 
     /// Returns an element's shadow value. Returns the reference's `value` if there is none, or if the runs
-    /// with random rounding contradict it: an instruction has cut the shadow off, so it is not the function
-    /// that the reference computes.
+    /// with random rounding contradict it: then an instruction has dropped the shadow, which no longer is
+    /// the function that the reference computes.
     pub(super) fn shadow(&self, index: u64, value: f64) -> f64 {
         let errors = self.runs.shadow_errors.zip(shadow_error_type(self.element));
         let Some((errors, ty)) = errors else {
@@ -175,8 +175,8 @@ impl<'a> Spread<'a> {
     }
 
     /// Returns the standard deviation of an element's values plus the share of the reference's own error
-    /// that other right kernels may also have: its distance from the `shadow`, or without one half the
-    /// distance of the runs' mean. Infinite if a run is not finite.
+    /// that other correct kernels may also have. That share is its distance from the `shadow`; without a
+    /// shadow, half the distance of the runs' mean. Infinite if a run is not finite.
     fn measure(&self, index: u64, value: f64, shadow: f64) -> f64 {
         let Moments { mean, deviation } = self.moments(index, value);
         let error = (shadow - value).abs();

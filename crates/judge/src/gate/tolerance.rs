@@ -81,7 +81,7 @@ const ROUNDING_UNITS: f64 = 32.0;
 const CHAIN_MAX: f64 = 16384.0;
 
 /// Allowed error of a candidate's element in spreads of the reference. Random rounding errs twice as much
-/// (rms) as rounding to nearest, and two kernels that round to nearest differ by √2 of the error of one: 4
+/// (rms) as rounding to nearest. Two kernels that round to nearest differ by √2 of the error of one: 4
 /// standard deviations are 5.7 times the rms of their difference.
 const SPREADS: f64 = 4.0;
 
@@ -463,9 +463,8 @@ fn eight_bits(plan: &Plan) -> bool {
         .any(|a| a.element.is_float() && a.element.size() == 1)
 }
 
-/// Returns the unit roundoff of the 16-bit type in which a kernel may store intermediates between
-/// its inputs and an output of up to 16 bits, such as the weights of attention; zero for wider
-/// outputs.
+/// Returns the unit roundoff of the 16-bit type in which a kernel may store intermediates, such as the
+/// weights of attention, between its inputs and an output of up to 16 bits. Zero for wider outputs.
 fn between(plan: &Plan, output: Element) -> f64 {
     if output.size() > 2 {
         return 0.0;

@@ -47,7 +47,7 @@ impl Gate<'_> {
         let repeated = self.demands.runs > 1;
         let mut count = self.demands.schedules;
         if count == 0 && repeated && (first.sampled || !self.plan.gate.deterministic) {
-            // Decisions that the ISA leaves open are drawn again: the result must still be right. One
+            // Decisions that the ISA leaves open are drawn again: the result must still be correct. One
             // repetition keeps a sample cheap.
             count = 1;
         } else if count == 0 && repeated {
@@ -103,8 +103,8 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// Reports whether a proof also runs the problem in another order: blocks that use each other's results
-    /// may be right in one order only, and smaller problems have fewer of them.
+    /// Reports whether a proof also runs the problem in another order. Blocks that use each other's results
+    /// may be correct in one order only, and smaller problems have fewer of them.
     fn proves_other_order(&self, first: &Pass) -> bool {
         let limit = self.demands.proof_limit.unwrap_or(0);
         let linked = first.work.iter().any(uses_atomics);
@@ -257,7 +257,7 @@ impl Gate<'_> {
     }
 
     /// Runs a second seed for a candidate with only one seed whose module keeps state between runs: on the
-    /// same data a remembered result is right.
+    /// same data a remembered result is correct.
     pub(super) fn other_seed(&mut self, one: Data, before: &Pass) -> Result<(), Stop> {
         let other = Level::Timing.seeds(one.seed).into_iter().nth(1);
         let data = Data::seeded(other.unwrap_or(!one.seed));

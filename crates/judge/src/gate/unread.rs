@@ -1,6 +1,6 @@
 //! Elements of the inputs that a candidate does not read.
 //!
-//! A maximum or its index is right on random data even if the kernel stops before the end of its input,
+//! A maximum or its index is correct on random data even if the kernel stops before the end of its input,
 //! unless the maximum is in the unread part. Only elements that a whole run did not read can show this, so
 //! the largest and smallest values are swapped with some of them.
 

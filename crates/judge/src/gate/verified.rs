@@ -1,4 +1,4 @@
-//! Proof that a candidate is right: only the gate constructs one, and timing requires one.
+//! Proof that a candidate is correct: only the gate constructs one, and timing requires one.
 
 use super::level::Level;
 use tuner_core::evidence::Proof;

@@ -1,8 +1,8 @@
 //! The gate: runs a candidate on unseen data and returns a [`Verified`] or the reason of the
 //! rejection.
 //!
-//! Every run starts from poisoned outputs and scratch; afterwards each output element must have
-//! been written, be within its tolerance, and have the same bits in a repeated run, and each input
+//! Every run starts from poisoned outputs and scratch. Afterwards each output element must have
+//! been written, be within its tolerance, and have the same bits in a repeated run. Each input
 //! must be untouched. The [`Level`](super::level::Level) determines the number of seeds,
 //! repetitions and adversarial inputs. If a problem is too large to run whole, a sample of its
 //! blocks runs and their outputs are judged.
@@ -165,7 +165,7 @@ impl Gate<'_> {
             }
         }
         if let Some((data, pass)) = &first {
-            // On the same data a result remembered from an earlier run is right; other data exposes it.
+            // On the same data a result remembered from an earlier run is correct; other data exposes it.
             if seeds.len() == 1 && (self.remembers || self.affords_another(pass)) {
                 self.other_seed(*data, pass)?;
             }

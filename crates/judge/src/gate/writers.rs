@@ -78,7 +78,7 @@ pub(super) fn watched_points(
 pub(super) type PartWriters = (Point, Vec<Vec<u64>>);
 
 /// Pairs a point with the blocks of each launch that write its first element, and shortens it to the part
-/// that the same blocks write: other elements may be written by other blocks. Parts of an in-out buffer
+/// that the same blocks write. Other elements may be written by other blocks. Parts of an in-out buffer
 /// that no block writes follow: they keep their values, which may be wrong.
 pub(super) fn with_writers(
     plan: &Plan,

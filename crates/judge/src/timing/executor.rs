@@ -227,7 +227,7 @@ pub fn race_candidate(
     candidate: Subject,
     recheck: &mut Recheck<'_>,
 ) -> Result<RaceResult, Judgement> {
-    // The outputs of the gate's runs are right and would hide launches that write nothing.
+    // The outputs of the gate's runs are correct and would hide launches that write nothing.
     watch.poison(candidate)?;
     let incumbent = session.incumbent.clone();
     let mut race = Race::new(
@@ -242,7 +242,7 @@ pub fn race_candidate(
     // Before `recheck`, which repeats the launches from the initial state of buffers updated in
     // place.
     let overflowed = watch.overflowed(candidate)?;
-    // The outputs of the timed launches must be right before anything depends on their time.
+    // The outputs of the timed launches must be correct before anything depends on their time.
     recheck(watch, candidate)?;
     recheck_next_launch(watch, candidate, recheck)?;
     let Some(ratio) = statistics::median(&race.ratios()) else {

@@ -1,6 +1,6 @@
-//! Race of one candidate: warmed up, timed between samples of the fixed reference, dropped early
-//! if it is clearly slower than the incumbent, and timed until its ratio to the reference is
-//! precise enough.
+//! Race of one candidate against the fixed reference: warmed up, then timed between samples of the
+//! reference. It is dropped early if it is clearly slower than the incumbent, else timed until its ratio to
+//! the reference is precise enough.
 
 use super::blocks::{Block, Blocks, ExpectedReference, RetryStats};
 use super::plan::{Plan, Runner, Settings, Step};

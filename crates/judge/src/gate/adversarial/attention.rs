@@ -191,8 +191,8 @@ fn selection(form: &Form<'_>, heads: &Heads) -> Option<CaseData> {
     Some(plain(form, query, key, value).exact_if(coarse))
 }
 
-/// A NaN in the last key of the last head: other heads, and queries that do not see that key, keep
-/// their bits.
+/// Builds a case with a NaN in the last key of the last head: other heads, and queries that mask that key,
+/// keep their bits.
 fn contained(form: &Form<'_>, heads: &Heads) -> Option<CaseData> {
     let blind = (0..heads.queries)
         .filter(|query| heads.visible(*query) < heads.keys)

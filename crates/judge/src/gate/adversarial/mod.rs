@@ -1,6 +1,6 @@
 //! Adversarial inputs for the operations with built-in oracles.
 //!
-//! Random numbers hide mistakes: a softmax without its maximum is right on N(0, 1), a dropped key of small
+//! Random numbers hide mistakes: a softmax without its maximum is correct on N(0, 1), a dropped key of small
 //! weight is below every tolerance, a tile that reads its neighbour multiplies it by zero. Each case
 //! exposes one kind of mistake. The hard inputs of a user's operation are unknown. It gets its declared
 //! fill with several seeds instead, and runs with zeros, with a long row and empty rows of a graph, and
@@ -30,7 +30,7 @@ pub struct Data {
 }
 
 impl Data {
-    /// The declared fills with a seed.
+    /// Returns the declared fills with a seed.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self {

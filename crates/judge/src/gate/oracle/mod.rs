@@ -337,9 +337,9 @@ impl Sums {
     }
 }
 
-/// Returns the possible loss of a sum of `terms` products over its root sum of squares: tensor
-/// cores of sm_89 and sm_90 keep about 13 bits below the largest of a step's 32 8-bit products and
-/// of the sum so far.
+/// Returns the possible loss of a sum of `terms` products over its root sum of squares. Tensor cores of
+/// sm_89 and sm_90 keep about 13 bits below the largest of a step's 32 8-bit products and of the partial
+/// sum.
 pub(super) fn eighths(terms: f64) -> f64 {
     (terms / 32.0).max(4.0) * 3.0 * 2f64.powi(-13)
 }
