@@ -1,4 +1,4 @@
-//! Search strategies behind one ask/tell interface.
+//! Search strategies with a common ask/tell interface.
 //!
 //! Pure: no clock, no files, no threads. The engine requests proposals while earlier ones are
 //! still being compiled, and reports results in the order of arrival. The same seed and the same sequence

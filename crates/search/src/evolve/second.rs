@@ -16,7 +16,7 @@ use tuner_core::units::{Micros, Seed};
 use tuner_space::Config;
 
 /// Largest number of consecutive proposals that the first search has already tried. Their results
-/// are reported at once; after them the first search takes the turn.
+/// are reported immediately; after them the first search takes the turn.
 const MAX_REPEATED_PROPOSALS: usize = 20;
 
 /// The second search.

@@ -28,7 +28,7 @@ impl InputCache {
         }
     }
 
-    /// Returns the knowledge behind the inputs.
+    /// Returns the knowledge of the inputs.
     pub(crate) fn knowledge(&self) -> &Knowledge {
         &self.knowledge
     }
