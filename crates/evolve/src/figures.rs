@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Factors of `fast_p` that are exported.
 pub const FAST_P: [f64; 4] = [0.0, 1.0, 1.5, 2.0];
 
-/// Share of problems on which a right kernel is more than `p` times as fast as the baseline
+/// Returns the share of problems on which a correct kernel is more than `p` times as fast as the baseline
 /// (KernelBench, Ouyang et al. 2025, arXiv 2502.10517). A wrong kernel has no speed-up: `None`.
 #[must_use]
 pub fn fast_p(speedups: &[Option<f64>], p: f64) -> Option<f64> {

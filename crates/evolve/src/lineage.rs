@@ -36,7 +36,7 @@ pub fn boards_query(lineage: &Lineage) -> LeaderboardQuery {
     }
 }
 
-/// Returns the speed-up of the best right change over the baseline, by problem; `None` if no baseline was
+/// Returns the speed-up of the best correct change over the baseline, by problem; `None` if no baseline was
 /// measured: a predicted time is never compared with a measured one.
 #[must_use]
 pub fn speedups(lineage: &Lineage, boards: &[Board]) -> Option<Vec<Option<f64>>> {

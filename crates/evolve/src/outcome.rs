@@ -22,7 +22,7 @@ pub enum Outcome {
     Unchanged,
     /// The gate found a defect; the verdict names it.
     Failed,
-    /// Right, and no faster than the rule demands.
+    /// Correct, and no faster than the rule demands.
     NotBetter,
     /// Predicted faster by the rule, but by less than the model can resolve.
     WithinResolution,

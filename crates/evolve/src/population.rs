@@ -17,7 +17,7 @@ const NOVELTY_PROBABILITY: f64 = 0.25;
 /// Nearest neighbours of a member's novelty.
 const NEIGHBOURS: usize = 3;
 
-/// Right template of the population.
+/// Correct template of the population.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
     /// Number of the change; `None`: the shipped template.
@@ -34,7 +34,7 @@ pub struct Member {
     pub behaviour: Vec<f64>,
 }
 
-/// Right templates of an evolution, in the order of their changes; the first is the shipped one.
+/// Correct templates of an evolution, in the order of their changes; the first is the shipped one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Population {
     members: Vec<Member>,

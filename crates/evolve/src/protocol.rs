@@ -17,16 +17,16 @@ pub const MAX_SOURCE_BYTES: usize = 1 << 20;
 /// Largest changed search space, bytes as JSON.
 pub const MAX_SPACE_BYTES: usize = 1 << 20;
 
-/// Most launches of a changed kernel.
+/// Maximum number of launches of a changed kernel.
 pub const MAX_LAUNCHES: usize = 64;
 
-/// Most tokens that an answer may report.
+/// Maximum number of tokens that an answer may report.
 pub const MAX_TOKENS: u64 = 1_000_000_000;
 
 /// Largest cost that an answer may report.
 pub const MAX_COST: f64 = 1e6;
 
-/// Longest note that is kept, characters; the rest is cut.
+/// Maximum length of a note, characters; the rest is truncated.
 pub const MAX_NOTE_CHARS: usize = 500;
 
 /// Request for one change of a kernel's code.
@@ -70,7 +70,7 @@ pub struct Task {
     pub arguments: Value,
     /// Timed problems by name, with their sizes.
     pub problems: BTreeMap<String, Value>,
-    /// Definition of a right result, as in the search space.
+    /// Definition of a correct result, as in the search space.
     pub reference: Value,
     /// Tolerance of the comparison, as in the search space; null: the default of the reference.
     pub tolerance: Value,

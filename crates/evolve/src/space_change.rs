@@ -4,7 +4,7 @@ use crate::protocol::{MAX_LAUNCHES, MAX_SPACE_BYTES, SpaceChange};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Most parameters of a changed space.
+/// Maximum number of parameters of a changed space.
 const MAX_PARAMETERS: usize = 64;
 
 /// Maximum configurations that a change adds to the seeds.

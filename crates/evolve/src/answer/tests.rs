@@ -115,7 +115,7 @@ fn only_a_refused_header_is_not_malformed() {
     assert_eq!(AnswerError::Empty.outcome(), Outcome::Malformed);
 }
 
-/// Damages a right answer: bytes flipped, cut, doubled, nested, or replaced by noise.
+/// Damages a correct answer: bytes flipped, cut, doubled, nested, or replaced by noise.
 fn damaged(rng: &mut ChaCha8Rng) -> Vec<u8> {
     let line = "__global__ void k(float* y) { y[0] = 1; }";
     let blocks = edits::block(line, line);
