@@ -330,7 +330,7 @@ fn finish(
     })))
 }
 
-/// A diagram of sorted, different rows.
+/// Builds a diagram of sorted, distinct rows.
 fn from_sorted(rows: &[&[u32]], width: usize) -> Result<Diagram, SpaceError> {
     let mut reducer = Reducer::new((0..width).collect());
     // Rows that agree in all layers above the current one form a group; each group has a node.

@@ -361,7 +361,7 @@ pub struct DeviceLimits {
     pub shared_bytes: u32,
     /// Compute capability, such as 90: `DEVICE_CC`.
     pub cc: u32,
-    /// Most threads a block: `DEVICE_MAX_THREADS`.
+    /// Maximum number of threads per block: `DEVICE_MAX_THREADS`.
     pub max_threads: u32,
 }
 

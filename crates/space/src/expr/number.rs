@@ -197,7 +197,7 @@ pub(super) fn binary_float(op: Op, a: f64, b: f64) -> Val {
     }
 }
 
-/// Floor division and remainder of floats, consistent with each other.
+/// Returns floor division and remainder of floats, consistent with each other.
 fn divmod_float(a: f64, b: f64) -> (f64, f64) {
     let mut rest = a % b;
     let mut quotient = (a - rest) / b;

@@ -238,7 +238,7 @@ fn binary(op: Op, a: &Val, b: &Val) -> Val {
     }
 }
 
-/// Longest text that an operation may create, bytes.
+/// Maximum size of a text that an operation creates, bytes.
 const MAX_TEXT_BYTES: usize = 1 << 16;
 
 /// Concatenates two texts or lists, or repeats a text.

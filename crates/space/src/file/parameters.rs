@@ -8,7 +8,7 @@ use crate::parameter::repeated;
 use std::ops::Range;
 use tuner_core::value::Value;
 
-/// Most values of a range.
+/// Maximum number of values of a range.
 const MAX_VALUES: usize = 4_000_000;
 const TOO_MANY: &str = "the range has more than four million values";
 

@@ -5,7 +5,7 @@ use crate::expr::Val;
 use crate::{Expr, ExprError};
 use tuner_core::value::Value;
 
-/// Most values of a list.
+/// Maximum number of values of a list.
 const MAX_VALUES: i128 = 1_000_000;
 
 /// Evaluates a list in Python source.

@@ -16,7 +16,7 @@ const LIMITED_SECTIONS: [&str; 5] = [
     "variables",
     "launches",
 ];
-/// Most entries of such a section.
+/// Maximum number of entries of such a section.
 const MAX_ENTRIES: usize = 10_000;
 
 /// Declares a file's sections: the type, its keys, and a reader that collects every error. Each key is

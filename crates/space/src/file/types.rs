@@ -28,7 +28,7 @@ struct NumberLayout {
     offset: u64,
 }
 
-/// Most numbers in a field.
+/// Maximum number of numbers in a field.
 const MAX_FIELD: u64 = 1 << 16;
 
 /// Returns a number or vector type by its name, with its lanes.
