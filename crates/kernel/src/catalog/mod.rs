@@ -285,11 +285,12 @@ pub fn resolve(arguments: &[String], start: &Path) -> Result<Vec<Kernel>, Catalo
         .collect()
 }
 
-/// Returns the kernel name of a command's argument: that of a search space's file, or of a file in the
-/// project around `start`, else the argument itself, which may be a kernel that only has stored results.
+/// Returns the kernel name of a command's argument. It is the name in a search space's file, or in a file
+/// of the project around `start`. Otherwise it is the argument itself, which may be a kernel that only has
+/// stored results.
 ///
 /// # Errors
-/// A named file that is unreadable or wrong.
+/// A named file that is unreadable or invalid.
 pub fn kernel_of(argument: &str, start: &Path) -> Result<String, CatalogError> {
     if is_cuda(argument) {
         return Err(CatalogError::Cuda(argument.to_owned()));

@@ -1,4 +1,4 @@
-//! Compiler: cache, pool and NVRTC behind one interface.
+//! Compiler: one interface to cache, pool and NVRTC.
 
 use super::cache::{CACHE_BYTES_MAX, DiskCache};
 use super::discover::Surroundings;
@@ -45,7 +45,7 @@ pub enum Isolation {
 pub struct CompilerSettings {
     /// Concurrent compiles.
     pub jobs: usize,
-    /// Longest compile before its worker is killed.
+    /// Maximum duration of a compile before its worker is killed.
     pub deadline: Duration,
     /// Maximum resident memory of one worker, bytes.
     pub memory_bytes: u64,
@@ -78,7 +78,7 @@ impl CompilerSettings {
             memory_bytes: memory_share(jobs),
             cache: DiskCache::default_folder(),
             cache_bytes_max: CACHE_BYTES_MAX,
-            // This link leads to the running program, even if its file has since been replaced by a newer
+            // This link refers to the running program, even if its file has since been replaced by a newer
             // build.
             isolation: Isolation::Workers {
                 program: PathBuf::from("/proc/self/exe"),

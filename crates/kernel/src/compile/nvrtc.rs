@@ -1,7 +1,7 @@
 //! NVRTC bindings: the only module that calls it, and thus the only `unsafe` code of the stage.
 //!
 //! The types are cudarc's. The functions are looked up here, because cudarc 0.19 finds the library
-//! by a fixed list of bare names (without `libnvrtc.so.13` for the version it is built for), panics
+//! by a fixed list of bare names, without `libnvrtc.so.13` for the version it is built for. It panics
 //! if it finds none, and reads result codes into an enum that lacks those of newer NVRTC versions.
 #![expect(unsafe_code, reason = "the one FFI door to NVRTC")]
 
@@ -105,9 +105,9 @@ pub struct Nvrtc {
     error_name: Name,
     arch_count: Count,
     archs: Count,
-    // Never unloaded: a thread that drops the last handle while the process exits would run the
-    // library's exit functions concurrently with the main thread, which runs the same list (seen as
-    // SIGSEGV in `__cxa_finalize`).
+    // Never unloaded: a thread that drops the last handle while the process exits would run the library's
+    // exit functions. The main thread runs the same list concurrently (observed as SIGSEGV in
+    // `__cxa_finalize`).
     _libraries: ManuallyDrop<Vec<Library>>,
 }
 

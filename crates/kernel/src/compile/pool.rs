@@ -33,7 +33,7 @@ pub(super) struct PoolSettings {
     pub(super) program: PathBuf,
     /// The NVRTC that workers load.
     pub(super) library: PathBuf,
-    /// Longest compile.
+    /// Maximum duration of a compile.
     pub(super) deadline: Duration,
     /// Maximum resident memory of one worker.
     pub(super) memory_bytes: u64,
@@ -202,7 +202,7 @@ struct Worker {
     served: u32,
     /// Options of earlier compiles that are still in effect in NVRTC.
     lasting: Vec<String>,
-    /// Folder of its files. Dropped after the process, since a killed process leaves some behind.
+    /// Folder of its files. Dropped after the process, since a killed process does not remove them.
     _folder: Option<TempDir>,
 }
 

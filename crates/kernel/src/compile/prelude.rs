@@ -168,9 +168,9 @@ impl Resolver<'_> {
         (is_plain && self.own.contains(folder)).then(|| LibraryFile::Disk(folder.join(name)))
     }
 
-    /// Returns the words of all files that a text includes, transitively and under any condition; `None` if
-    /// one of them is not the library's or cannot be determined, or if all of them are in memory and thus
-    /// short.
+    /// Returns the words of all files that a text includes, transitively and under any condition. `None` if
+    /// one of them is not part of the library or cannot be determined, or if all of them are in memory and
+    /// thus short.
     fn words(&self, text: &str) -> Option<BTreeSet<String>> {
         let mut words = BTreeSet::new();
         let mut seen = BTreeSet::new();

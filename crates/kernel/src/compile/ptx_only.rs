@@ -96,7 +96,7 @@ impl Image {
 const ARCHITECTURE_SPECIFIC: [&str; 4] = ["wgmma.", "tcgen05.", ".kind::", ".block_scale"];
 
 /// Reports whether PTX for a portable target may be rejected by the assembler or compiled for an
-/// architecture-specific target; and whether the kernel's behaviour depends on the number of registers,
+/// architecture-specific target. Also reports a kernel whose behaviour depends on the number of registers,
 /// which only the assembler determines.
 fn needs_assembler(ptx: &str, target: &str) -> bool {
     if ptx.contains("setmaxnreg.") {

@@ -1,9 +1,9 @@
 //! Sandbox that limits the compiler to the folders of headers.
 //!
-//! A template may be untrusted. Independent of the spelling of a file name (macros, pasted tokens,
-//! `#embed`, options that name files), a file that NVRTC cannot open appears neither in the diagnostics nor
-//! in the code, and nothing can be written. Linux can confine a thread to folders since 5.13 (Landlock); on
-//! older kernels only the names in directives are checked.
+//! A template may be untrusted. It may spell a file name in many forms: macros, pasted tokens, `#embed`,
+//! options that name files. A file that NVRTC cannot open appears neither in the diagnostics nor in the
+//! code, and nothing can be written. Linux can confine a thread to folders since 5.13 (Landlock); on older
+//! kernels only the names in directives are checked.
 
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _,

@@ -1,8 +1,8 @@
 //! Comparison of a search space's declarations with the parameters of its kernels.
 //!
 //! Only the compiler can determine the types of a kernel's parameters: they depend on typedefs, macros,
-//! templates and the search space's own parameters. So NVRTC is queried, once for each template and each
-//! set of values on which its parameter lists can depend, and the answers are cached like compiles.
+//! templates and the search space's own parameters. NVRTC is queried once for each template and each
+//! set of values on which its parameter lists can depend. The answers are cached like compiles.
 //! [`overrides()`] needs no compiler: it finds definitions in a template that would replace the search
 //! space's.
 #![expect(

@@ -81,9 +81,9 @@ impl File {
         files
     }
 
-    /// Reads a file that the compiler names but the template does not include, if it is in one of
-    /// the folders of headers, links followed: a `#line` directive may name any file, and messages
-    /// quote its content.
+    /// Reads a file that the compiler names but the template does not include, if it is in one of the
+    /// folders of headers, with links resolved. A `#line` directive may name any file, and messages quote
+    /// its content.
     pub(super) fn from_disk(name: &str, folders: &[PathBuf]) -> Option<Self> {
         let real = Path::new(name).canonicalize().ok()?;
         let inside = |folder: &PathBuf| folder.canonicalize().is_ok_and(|it| real.starts_with(it));
