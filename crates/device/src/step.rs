@@ -24,8 +24,8 @@ pub enum Step {
 /// Minimum speed of a loaded host, lane instructions per second: a tenth of one core's.
 const PROOF_RATE: u64 = 10_000_000;
 
-/// Returns the time limit of a proof of that many lane instructions: a guard against hangs, far
-/// above the actual time, so that no result depends on the host's speed.
+/// Returns the time limit of a proof of that many lane instructions: a guard against hangs. It is far above
+/// the actual time, so that no result depends on the host's speed.
 #[must_use]
 pub fn proof_deadline(lane_instructions: u64) -> Duration {
     // For the candidate and its reference.

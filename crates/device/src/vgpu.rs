@@ -399,7 +399,7 @@ pub(crate) fn too_large_together(blocks: u64, together: u64) -> String {
     )
 }
 
-/// Returns the reason why a driver would reject PTX of this target on a GPU of that compute capability: an
+/// Returns the reason why a driver would reject PTX of this target on a GPU of that compute capability. An
 /// older GPU lacks features of a newer target, and a target such as `sm_90a` is for one GPU only.
 fn wrong_target(target: &str, cc: u32) -> Option<String> {
     let target: ComputeTarget = target.parse().ok()?;

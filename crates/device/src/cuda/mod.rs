@@ -1,9 +1,9 @@
 //! The only module that calls the CUDA driver: opens its library at run time and implements the
 //! safe trait [`Driver`].
 //!
-//! Functions are looked up by name in the driver's library, with cudarc's types: each signature is
+//! Functions are looked up by name in the driver's library, with cudarc's types. Each signature is
 //! compared with cudarc's binding when this file is compiled. cudarc's own wrappers are not
-//! suitable: they panic if the library or a function is missing, and store the result in an `enum`,
+//! suitable: they panic if the library or a function is missing. They store the result in an `enum`,
 //! which is undefined behaviour for a code of a newer driver.
 //!
 //! Every handle is looked up among the live ones before a call, so that a stale one is an error. The driver

@@ -28,7 +28,7 @@ const MAX_GRAPHS: usize = 8;
 /// Time of the host to queue a graph after the spinning kernel: a constant; more is added per node.
 const SPIN_NS: u32 = 60_000;
 const SPIN_NS_A_LAUNCH: u32 = 500;
-/// Longest spin, nanoseconds: a host that needs longer is overloaded.
+/// Maximum spin, nanoseconds: a host that needs longer is overloaded.
 const SPIN_NS_MAX: u32 = 16_000_000;
 /// Size of the memory written before a cold sample, as a multiple of the L2 cache, so that no data of the
 /// previous sample remain in it.
