@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 
 /// Bytes of a detail that are stored in `verdicts` itself: lists show less.
 pub(super) const MAX_PLAIN_BYTES: usize = 1024;
-/// Longest detail that is read back, bytes; the stored form is much smaller.
+/// Maximum size of a detail that is read back, bytes; the stored form is much smaller.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Returns the text for `verdicts`, and for a long detail also the complete text, compressed.

@@ -1,8 +1,8 @@
 //! Leaderboard query: the best measurement of every candidate, ranked within kernel, problem, device and
 //! kind of time.
 //!
-//! Only the newest version of a kernel ranks: within each group, that of the latest run with a time (an
-//! edited template, changed sizes or another recorded file create a new version).
+//! Only the newest version of a kernel ranks: within each group, that of the latest run with a time. An
+//! edited template, changed sizes or another recorded file create a new version.
 
 use super::baselines::peer;
 use super::board::Board;
@@ -208,7 +208,7 @@ pub(super) async fn newest(
         let (reference, definition) = versions
             .entry(version)
             .or_insert_with(|| (group.reference_hash.clone(), group.definition.clone()));
-        // The reference was edited since the comparison: the result is no longer known to be right, even if
+        // The reference was edited since the comparison: the result is no longer known to be correct, even if
         // no candidate passed the new one.
         if *reference != group.reference_hash {
             continue;

@@ -158,8 +158,8 @@ pub(super) const TABLE: &str = "best_times";
 
 /// Merges rows of final comparisons and rows of the search, each in the order of class and time.
 ///
-/// The two protocols are not compared with each other: a row of the search follows all final rows of
-/// its class that the search measured as fast or faster, and its time orders it among the rest.
+/// The two protocols are not compared with each other. A row of the search follows all final rows of its
+/// class that the search measured as fast or faster. Its time orders it among the rest.
 fn merged(finals: Vec<TimeRow>, searched: Vec<TimeRow>) -> Vec<TimeRow> {
     let mut bounds: Vec<(u8, f64, f64)> = finals
         .iter()

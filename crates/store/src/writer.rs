@@ -98,7 +98,7 @@ impl Writer {
         let mut waiting = Vec::with_capacity(MAX_GROUP_TRIALS);
         let mut closing = None;
         let mut ticks = tokio::time::interval(WATCH_INTERVAL);
-        // After a long write the default would fire all missed ticks at once.
+        // After a long write the default would fire all missed ticks immediately.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while closing.is_none() {
             tokio::select! {
@@ -171,7 +171,7 @@ impl Writer {
         })
     }
 
-    /// Checks the database's files while runs are open, and ends these runs if a file is lost: announced
+    /// Checks the database's files while runs are open, and ends these runs if a file is lost. Announced
     /// results may be lost with this process, and a device may be busy for minutes before the next write.
     async fn watch_files(&mut self) {
         if self.open.is_empty() || self.loss.borrow().is_some() {
@@ -302,7 +302,7 @@ impl Writer {
             .collect();
         let judged_at = now();
         let committed = async {
-            // IMMEDIATE takes the write lock at once: a deferred transaction that upgrades from
+            // IMMEDIATE takes the write lock immediately: a deferred transaction that upgrades from
             // reading fails with SQLITE_BUSY without waiting.
             let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;
             rows::insert_trials(&mut transaction, &rows, &replaces, &judged_at).await?;
@@ -361,7 +361,7 @@ impl Writer {
     }
 }
 
-/// Answers, and returns whether it was a success; a caller that no longer waits does not lose its
+/// Sends the answer, and returns whether it was a success; a caller that no longer waits does not lose its
 /// data.
 pub(super) fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>) -> bool {
     let good = result.is_ok();
