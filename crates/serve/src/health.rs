@@ -73,7 +73,7 @@ pub(super) async fn examine(app: &App) -> Health {
     }
 }
 
-/// Checks the daemon periodically until it ends, so that `since` is right without requests.
+/// Checks the daemon periodically until it ends, so that `since` is correct without requests.
 pub(super) async fn watch(app: std::sync::Arc<App>) {
     let mut ending = app.ending.clone();
     loop {

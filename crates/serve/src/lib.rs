@@ -57,7 +57,7 @@ pub struct Settings {
     pub token: Option<String>,
     /// Folders whose kernels and recordings HTTP requests may name.
     pub folders: Vec<PathBuf>,
-    /// Most devices at work at once.
+    /// Maximum number of devices in use at a time.
     pub engines: usize,
     /// Fleet that judges candidates; `None` for this machine.
     pub fleet: Option<Arc<dyn Fleet>>,

@@ -1,5 +1,5 @@
-//! Server-sent events. Every client has a task and a short queue: a client that stops reading does not
-//! delay others, costs a few kilobytes, and receives the number of missed events when it reads again.
+//! Server-sent events. Every client has a task and a short queue. A client that stops reading does not
+//! delay others and costs a few kilobytes. When it reads again, it receives the number of missed events.
 
 use super::app::App;
 use super::live::LiveRun;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 
-/// Most open streams.
+/// Maximum number of open streams.
 pub(super) const MAX_STREAMS: usize = 4096;
 
 /// Queued chunks of a client.
@@ -32,7 +32,7 @@ const PUBLISH: Duration = Duration::from_millis(300);
 /// Polling interval of a queued run.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// Most trials joined into one chunk.
+/// Maximum number of trials joined into one chunk.
 const JOIN: usize = 256;
 
 /// Formats an event.

@@ -48,7 +48,7 @@ mod tests {
     use tuner_core::record::TaskKey;
     use tuner_engine::{Best, TaskReport};
 
-    /// A report of one task with a default of 20 us.
+    /// Returns a report of one task with a default of 20 us.
     fn report(time_us: f64, search_us: Option<f64>) -> Report {
         let task = TaskReport {
             key: TaskKey {

@@ -19,7 +19,7 @@ use tuner_core::value::Value;
 use tuner_engine::threads::run_blocking;
 use tuner_store::{Board, BoardEffects, CandidatePage, DeviceFilter, LeaderboardQuery};
 
-/// Most rows of a group.
+/// Maximum number of rows of a group.
 const MAX_ROWS: u32 = 100_000;
 
 /// Filter of the leaderboard.

@@ -22,7 +22,7 @@ const PAGE: u32 = 100;
 /// Maximum number of results of a run in a response.
 const MAX_TRIALS: u32 = 20_000;
 
-/// Longest note, characters.
+/// Maximum length of a note, characters.
 const MAX_NOTE: usize = 10_000;
 
 /// Filter of a list of runs.
