@@ -37,7 +37,7 @@ pub enum Clause {
     NoSpills,
     /// Minimum share of the time in which multiprocessors are busy, per cent.
     SmBusy(f64),
-    /// Most registers per thread.
+    /// Maximum number of registers per thread.
     Registers(u32),
 }
 

@@ -1,4 +1,4 @@
-//! Low parallelism: right results while most of the device idles.
+//! Low parallelism: correct results while most of the device idles.
 //!
 //! A kernel may be correct on every problem and still use only a few multiprocessors, or take longer per
 //! operation on larger problems. Only tuned problems are judged: check problems are intentionally small.
@@ -31,7 +31,7 @@ pub struct TimedProblem {
 }
 
 impl TimedProblem {
-    /// Returns warnings on a right result; `others` are the results of the same kernel on its other
+    /// Returns warnings on a correct result; `others` are the results of the same kernel on its other
     /// problems.
     #[must_use]
     pub fn warnings(&self, others: &[Self], arch: &Arch) -> Vec<String> {

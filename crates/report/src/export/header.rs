@@ -26,8 +26,9 @@ const HELPERS: [(&str, &str); 5] = [
     ("bitxor", "a ^ b"),
 ];
 
-/// Additional text for launches with clusters: a note, the member, its value if nothing is launched, the
-/// parameters of its extents, their limits, and its value. 16 is the largest cluster of any device.
+/// Additional texts for launches with clusters, in this order: a note, the member, its value if nothing is
+/// launched, the parameters of its extents, their limits, and its value. 16 is the largest cluster of any
+/// device.
 const CLUSTERS: [&str; 6] = [
     "/* cluster: where its product is above 1, the launch has the attribute cudaLaunchAttributeClusterDimension (cudaLaunchKernelExC),\n \
      * and above 8 the kernel cudaFuncAttributeNonPortableClusterSizeAllowed. */\n",
@@ -47,7 +48,7 @@ pub fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
     Ok(Plan::new(kernel, &entries, &[])?.text())
 }
 
-/// Returns the rules, one per line, that C cannot express for sizes other than an entry's own: the header
+/// Returns the rules, one per line, that C cannot express for sizes other than an entry's own. The header
 /// returns that entry only if the sizes in the rule are its own.
 ///
 /// # Errors

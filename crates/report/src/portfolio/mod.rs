@@ -54,7 +54,7 @@ impl AxisValues {
 /// Problem size on a device, as a point on the axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// Name for people.
+    /// Display name.
     pub name: String,
     /// Index of its value on each axis.
     pub place: Vec<usize>,

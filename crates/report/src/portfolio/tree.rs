@@ -87,7 +87,7 @@ pub enum LookupError {
         name: String,
         /// Its value.
         value: i64,
-        /// Least tuned value.
+        /// Smallest tuned value.
         low: i64,
         /// Largest tuned value.
         high: i64,
@@ -126,8 +126,8 @@ struct TreeSearch<'a> {
 }
 
 impl DecisionTree {
-    /// Builds the tree with the fewest leaves whose worst loss is at most `loss`, and among those the one
-    /// with the smallest worst loss; `None` if no variant stays within it on some shape.
+    /// Builds the tree with the fewest leaves whose worst loss is at most `loss`; among those, the one with
+    /// the smallest worst loss. `None` if no variant stays within it on some shape.
     #[must_use]
     pub fn new(table: &Table, losses: &Losses, members: &[usize], loss: f64) -> Option<Self> {
         let mut search = TreeSearch {

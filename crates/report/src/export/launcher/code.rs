@@ -327,9 +327,9 @@ impl Assembly<'_> {
         macro_value(&value).unwrap_or_else(|| "0".to_owned())
     }
 
-    /// Writes the condition that the gate has checked a shape of the same class: one with the same branches
-    /// in the search space's expressions, and with the same macros if the sizes are arguments. `None` if C
-    /// cannot express the branches.
+    /// Writes the condition that the gate has checked a shape of the same class. Such a shape has the same
+    /// branches in the search space's expressions, and the same macros if the sizes are arguments. `None`
+    /// if C cannot express the branches.
     fn classes(&mut self, texts: &[&str], rules: &[&str]) -> Option<Option<String>> {
         let fixed = self.fixed();
         let mut lowered = |text: &&str| {
