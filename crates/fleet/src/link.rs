@@ -27,7 +27,7 @@ const EVENTS_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// Window in which the server discards duplicate messages.
 const DUPLICATES: Duration = Duration::from_secs(120);
 
-/// Most unacknowledged orders.
+/// Maximum number of unacknowledged orders.
 const IN_HAND_MAX: i64 = 65_536;
 
 /// Reason why a fleet cannot be used.
@@ -171,13 +171,13 @@ pub(crate) struct Wire {
 pub(crate) struct Limits {
     /// Age at which a worker's or hub's record expires.
     pub(crate) presence: Duration,
-    /// Most bytes of compiled code.
+    /// Maximum size of compiled code, bytes.
     pub(crate) cubin_bytes: u64,
 }
 
 impl Wire {
-    /// Connects. With `keep_trying`, retries every second while the server does not answer, and
-    /// reports that once through `say`; a refusal is an error.
+    /// Connects to the server. With `keep_trying`, retries every second while the server does not answer,
+    /// and reports that once through `say`; a refusal is an error.
     pub(crate) async fn connect(
         access: &Access,
         keep_trying: bool,
@@ -438,7 +438,7 @@ impl Link {
         made.await.map(drop).map_err(FleetError::server)
     }
 
-    /// Recreates the consumer of a run's answers: unacknowledged ones are delivered at once.
+    /// Recreates the consumer of a run's answers: unacknowledged ones are delivered immediately.
     pub(crate) async fn make_results(
         &self,
         run: &str,

@@ -8,7 +8,7 @@ use tuner_engine::fleet::{Assignment, PROTOCOL};
 /// Default fleet name.
 pub const DEFAULT_NAME: &str = "tuner";
 
-/// Longest fleet name.
+/// Maximum length of a fleet name.
 const NAME_LENGTH_MAX: usize = 32;
 
 /// An invalid fleet name.

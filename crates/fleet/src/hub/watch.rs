@@ -14,7 +14,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Number of silent periods after which an order is searched for.
 const SILENT_PERIODS: u32 = 3;
 
-/// Most orders searched for at once.
+/// Maximum number of orders searched for at a time.
 const LOOKED_FOR: usize = 64;
 
 /// Time without a worker before a warning.
@@ -43,7 +43,7 @@ pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
         };
         let holder: HubView = serde_json::from_slice(&entry.value).unwrap_or_default();
         let here = holder.host == provenance::host();
-        // On the same machine a dead process is detected at once and its record need not expire.
+        // On the same machine a dead process is detected immediately and its record need not expire.
         if here && !std::path::Path::new(&format!("/proc/{}", holder.pid)).exists() {
             let record = serde_json::to_vec(&run.describe()).map_err(FleetError::defect)?;
             if hubs

@@ -15,7 +15,7 @@ use tuner_engine::job::WorkerResource;
 /// trip to the server.
 const RECORDED_IN_HAND: usize = 8;
 
-/// Longest wait of a pull request.
+/// Maximum wait of a pull request.
 const EXPIRES_MAX: Duration = Duration::from_secs(5);
 
 /// Progress messages per acknowledgement deadline.
