@@ -1,6 +1,6 @@
 //! Cache on disk, by the hash of everything that determines a result.
 //!
-//! Safe among processes without locks. An entry is created complete, by rename, and contains the name of
+//! Safe among processes without locks. An entry is created complete, by rename. It contains the name of
 //! its cache, its key and a checksum of all, so that a torn, renamed, swapped or foreign file is a miss. A
 //! folder or file is not used if it is a link, is owned by another user or is writable by others, because
 //! entries become executed code and ranked times. If the cache cannot be read or written, work continues

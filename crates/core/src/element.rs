@@ -256,12 +256,12 @@ impl Element {
         self.decode(&bytes)
     }
 
-    /// Returns the byte pattern of an unwritten element: a NaN for floating-point types, a value
-    /// far from any result for integers.
+    /// Returns the byte pattern of an unwritten element: a NaN for floating-point types, a value far from
+    /// any result for integers.
     ///
-    /// The NaN is negative, with a payload if the type has room for one: arithmetic and conversions
-    /// of a GPU return the canonical NaN, all ones except the sign (PTX ISA, floating-point
-    /// instructions), which occurs in honest results.
+    /// The NaN is negative, with a payload if the type has room for one. Arithmetic and conversions of a
+    /// GPU return the canonical NaN, all ones except the sign (PTX ISA, floating-point instructions), which
+    /// occurs in honest results.
     #[must_use]
     pub fn poison(self) -> &'static [u8] {
         match self {

@@ -1,11 +1,11 @@
-//! Storable and rankable times: only for candidates whose results are right.
+//! Storable and rankable times: only for candidates whose results are correct.
 
 use crate::record::{Energy, Measurement, OtherMode, TimingKind};
 use crate::statistics::summarise;
 use crate::units::Micros;
 use serde::Serialize;
 
-/// Proof that a candidate's results were judged right. The only implementation in this program is the
+/// Proof that a candidate's results were judged correct. The only implementation in this program is the
 /// gate's `Verified`, which only the gate constructs (`tests/gate.rs` checks that no other type implements
 /// it); tests have separate proofs.
 pub trait Proof {
@@ -17,7 +17,7 @@ pub trait Proof {
 
 /// A time of a candidate that passed the gate, with its samples and its source.
 ///
-/// Every constructor requires a [`Proof`] (a recorded time is marked as recorded), and
+/// Every constructor requires a [`Proof`], and a recorded time is marked as recorded;
 /// there is no other constructor: a time that was taken before the result was checked does not
 /// compile.
 ///

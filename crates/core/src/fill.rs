@@ -1,5 +1,5 @@
-//! Seeded input data. Every element is a pure function of (seed, buffer, index), so any part can be
-//! computed in any process, in any order, on any number of threads, with the same result.
+//! Seeded input data. Every element is a pure function of (seed, buffer, index). Any part can be computed
+//! in any process, in any order, on any number of threads, with the same result.
 
 mod csr;
 mod normal;
@@ -20,7 +20,7 @@ const MIN_KEPT_ELEMENTS: u64 = 1 << 12;
 /// Maximum number of elements that one thread fills faster than several.
 const SINGLE_THREAD_ELEMENTS: u64 = 1 << 18;
 
-/// Elements that are computed at once: few enough for the first-level cache.
+/// Elements that are computed together: few enough for the first-level cache.
 const PIECE_ELEMENTS: u64 = 1 << 9;
 
 /// Period of random values: computing a billion of them would dominate the run time. A prime, so that no
@@ -95,7 +95,7 @@ pub enum Fill {
     Kernel(Arc<str>),
 }
 
-/// SplitMix64's output function (Steele, Lea, Flood 2014): a bijective mix of 64 bits.
+/// Mixes 64 bits bijectively with SplitMix64's output function (Steele, Lea, Flood 2014).
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

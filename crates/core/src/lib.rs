@@ -1,5 +1,5 @@
-//! Common types of all stages: plain values with their units, and functions that every stage needs, such as
-//! reading files within limits, reading the commit of a git tree and reporting a panic.
+//! Common types of all stages: plain values with their units. Also functions that every stage needs:
+//! reading files within limits, reading the commit of a git tree, and reporting a panic.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod activity;

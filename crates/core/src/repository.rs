@@ -1,6 +1,6 @@
-//! Reads git repositories. The folder of a kernel may be untrusted, and the configuration of its repository
-//! may name programs (`core.fsmonitor`, filters, hooks, transports of a partial clone). gix only reads
-//! objects and references, so none of them is started.
+//! Reads git repositories. The folder of a kernel may be untrusted. The configuration of its repository may
+//! name programs (`core.fsmonitor`, filters, hooks, transports of a partial clone). gix only reads objects
+//! and references, so none of them is started.
 
 use crate::files;
 use gix::objs::{Kind, compute_hash};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Longest time to wait for a repository: it may be on a dead network mount, or contain FIFOs.
+/// Maximum wait for a repository: it may be on a dead network mount, or contain FIFOs.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Setting of gix that limits the size of objects, bytes: a small object may unpack to terabytes.
 const ALLOCATION_LIMIT: &str = "gitoxide.objects.allocLimit=268435456";
@@ -19,8 +19,8 @@ const ALLOCATION_LIMIT: &str = "gitoxide.objects.allocLimit=268435456";
 pub(crate) struct TreeState {
     /// Hash of the checked-out commit.
     pub(crate) commit: String,
-    /// SHA-256, in hexadecimal digits, of the `sha256sum` output for the files that differ from the commit,
-    /// in order and named from the root of the tree; `None`: all are as committed.
+    /// SHA-256, in hexadecimal digits, of the `sha256sum` output for the files that differ from the commit.
+    /// The files are sorted and named from the root of the tree. `None`: all are as committed.
     pub(crate) difference: Option<String>,
 }
 

@@ -66,9 +66,9 @@ pub fn interval_of_median(values: &[f64]) -> Option<[f64; 2]> {
     Some([*sorted.get(low)?, *sorted.get(high)?])
 }
 
-/// Reports whether numbers form two groups: the widest gap that leaves a sixth of them on either
-/// side is wider than three times the median distance from the group's own middle (MAD), and than
-/// half a per cent. A best-of or a mean of such samples depends on luck.
+/// Reports whether numbers form two groups. The widest gap that leaves a sixth of them on either side must
+/// be wider than half a per cent, and than three times the median distance from the group's own middle
+/// (MAD). A best-of or a mean of such samples depends on chance.
 #[must_use]
 pub fn bimodal(values: &[f64]) -> bool {
     const FEWEST: usize = 8;
@@ -152,8 +152,8 @@ impl LogFactorials {
 /// A median of samples with the lower and the upper end of its 95 % interval.
 pub type MedianInterval = (f64, f64, f64);
 
-/// Returns the ratio of two medians from separate samples, with its 95 % interval by the two
-/// intervals in log space (MOVER: Donner and Zou, "Closed-form confidence intervals for functions
+/// Returns the ratio of two medians from separate samples, with its 95 % interval. The interval combines
+/// the two intervals in log space (MOVER: Donner and Zou, "Closed-form confidence intervals for functions
 /// of the normal mean and standard deviation", 2012, eq. 3). Order: ratio, lower, upper end.
 #[must_use]
 pub fn ratio_of_medians(own: MedianInterval, other: MedianInterval) -> [f64; 3] {

@@ -14,7 +14,7 @@ pub fn counted(count: impl std::fmt::Display, noun: &str) -> String {
 /// A kernel's run time in microseconds: finite and greater than zero.
 ///
 /// A float, because a time is a mean over many launches and a 4 µs kernel needs less than a nanosecond of
-/// resolution; the constructor excludes NaN, infinities and zero, so ordering is total.
+/// resolution. The constructor excludes NaN, infinities and zero, so that the order is total.
 #[derive(
     Debug,
     Clone,

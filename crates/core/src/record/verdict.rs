@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 named! {
     /// The judgement on one candidate, in order of precedence if several apply.
     pub enum Verdict {
-        /// Right, and timed if requested.
+        /// Correct, and timed if requested.
         Ok,
         /// A constraint excludes it.
         Rejected,
