@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Polling interval of a running command.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Longest wait for output after the command ended.
+/// Maximum wait for output after the command ended.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Limits on a command that answers a question.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Name of the variable.
 const VARIABLE: &str = "TUNER_ANSWER_ID";
-/// Longest wait for the end of killed processes. They may start others meanwhile, and a killed process on a
+/// Maximum wait for the end of killed processes. They may start others meanwhile, and a killed process on a
 /// busy machine only ends when it is scheduled next.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause between two searches.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Little endian. The number counts the frames of one direction and reveals lost and repeated frames. The
-//! head has a separate checksum: a damaged length is an error at once, not a frame for which the reader
+//! head has a separate checksum: a damaged length is an immediate error, not a frame for which the reader
 //! waits.
 
 use serde::{Serialize, de::DeserializeOwned};

@@ -19,7 +19,7 @@ const MAX_SAID_BYTES: usize = 8 << 10;
 const MAX_SAID_LINES: usize = 20;
 /// Maximum bytes that are moved before deadlines are checked again.
 const PIECE_BYTES: usize = 64 << 10;
-/// Longest wait for the end of a killed child. A child that hangs in a driver call ends later.
+/// Maximum wait for the end of a killed child. A child that hangs in a driver call ends later.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Environment variable with the daemon's token. Removed for children: the code that they run may

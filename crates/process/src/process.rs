@@ -11,9 +11,9 @@ pub const ATTEMPTS: u32 = 3;
 /// Polling interval of a busy worker.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const MEMORY_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Longest time that a worker may be stopped before it is abandoned.
+/// Maximum time that a worker may be stopped before it is abandoned.
 const MAX_STOPPED: Duration = Duration::from_secs(3);
-/// Longest time that a worker may run after it closed its output.
+/// Maximum time that a worker may run after it closed its output.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Waits before the next attempt, so that the machine can recover: `attempt` counts from 0.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Polling interval of a running command.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Longest wait for output after the process ended.
+/// Maximum wait for output after the process ended.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Result of a command.

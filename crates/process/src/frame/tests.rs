@@ -51,7 +51,7 @@ fn no_flipped_bit_and_no_cut_gives_another_message() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         let mut decoder = Decoder::default();
         decoder.push(&bytes);
-        // An error at once, not a length that is waited for.
+        // An immediate error, not a length for which the reader waits.
         assert!(decoder.take().is_err(), "bit {bit}");
     }
     for end in 0..whole.len() {
