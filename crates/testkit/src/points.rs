@@ -58,6 +58,6 @@ pub fn code(ended: io::Result<i32>) -> ExitCode {
 
 fn say(text: &str) {
     use std::io::Write as _;
-    // Standard output may lead to the tuner.
+    // Standard output may be a pipe to the tuner.
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -320,7 +320,7 @@ fn harm<W: Write>(
     }
 }
 
-/// Closes the pipe. If it leads to the tuner, the proxy exits.
+/// Closes the pipe. If the tuner reads it, the proxy exits.
 fn end_of_connection<W>(to: &mut Option<W>, worker: u32) {
     *to = None;
     if std::any::type_name::<W>().contains("Stdout") {
