@@ -247,7 +247,7 @@ fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
                 let start = range.start.checked_sub(item.at.start)?;
                 let end = range.end.checked_sub(item.at.start)?;
                 let old = text.get(start..end)?;
-                // Line breaks stay, so that the compiler's later messages have the right lines.
+                // Line breaks stay, so that the compiler's later messages have the correct lines.
                 let blank: String = old
                     .chars()
                     .map(|c| if c == '\n' { '\n' } else { ' ' })

@@ -8,7 +8,7 @@ use super::tree::{Node, Source, is_word, visit};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Most nested macro expansions.
+/// Maximum depth of macro expansions.
 const MAX_DEPTH: usize = 6;
 /// Maximum bytes of expansions of one file.
 const MAX_TEXT: usize = 1 << 20;

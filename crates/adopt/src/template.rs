@@ -17,7 +17,7 @@ use tuner_kernel::compile;
 use tuner_kernel::compile::{Compiler, Probe, Source, is_host_header, render};
 use tuner_kernel::declarations::{Parameter, signature};
 
-/// Most compiles to find missing items.
+/// Maximum number of compiles to find missing items.
 const MAX_ROUNDS: usize = 8;
 /// Compiler lines shown.
 const LINES_SHOWN: usize = 12;

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Most files of a unit.
+/// Maximum number of files of a unit.
 const MAX_FILES: usize = 256;
 /// Maximum number of parent folders searched for a header.
 const MAX_ANCESTORS: usize = 4;

@@ -52,7 +52,7 @@ pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Pl
     text
 }
 
-/// The options and include folders of compiles.
+/// Formats the options and include folders of compiles.
 pub(crate) fn compile(settings: &Settings<'_>) -> String {
     let options: Vec<String> = settings.options().map(|option| quoted(&option)).collect();
     format!(

@@ -189,9 +189,9 @@ impl<'c> Facts<'c> {
         Ok(())
     }
 
-    /// Keeps parameters at their default if the launch may depend on them in a way that neither the source
-    /// nor the captures show: an extent has no expression of the source, or the host passes the parameter's
-    /// number instead of its name.
+    /// Keeps parameters at their default if the launch may depend on them and neither the source nor the
+    /// captures show how. This is the case if an extent has no expression of the source, or the host passes
+    /// the parameter's number instead of its name.
     fn freeze(&self, plan: &mut Plan, decided: &[Expr], unexplained: bool) {
         let mut frozen = Vec::new();
         let (mut names, mut numbers) = (Vec::new(), BTreeSet::new());
@@ -314,9 +314,8 @@ fn is_called(parameter: &ProposedParameter, name: &str) -> bool {
     parameter.name == name || parameter.name == upper || parameter.name == format!("TUNE_{upper}")
 }
 
-/// Proposes extents of the block as parameters if nothing in the kernel fixes them, and the grid is a
-/// division by them or the kernel has a grid-stride loop: the gate determines the sizes with which it
-/// works.
+/// Proposes extents of the block as parameters if nothing in the kernel fixes them. The grid must be a
+/// division by them, or the kernel must have a grid-stride loop: the gate determines the sizes that work.
 fn propose_block(plan: &mut Plan, unit: &Unit, item: usize, names: &[Names]) {
     let reached = cut::reach(unit, item, &BTreeSet::new());
     let has = |word: &str| reached.iter().any(|at| unit.item(*at).words.contains(word));

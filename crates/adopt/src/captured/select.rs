@@ -42,7 +42,7 @@ impl Observed<'_> {
         ));
     }
 
-    /// Names of module variables that the launches used.
+    /// Returns the names of module variables that the launches used.
     pub(crate) fn variables(&self) -> BTreeSet<String> {
         let buffers = self.launches.iter().flat_map(|(_, launch)| &launch.buffers);
         let names = buffers.filter_map(|buffer| buffer.variable.as_deref());

@@ -267,9 +267,9 @@ fn placeholder(name: &str) -> String {
 }
 
 impl Plan {
-    /// Replaces the template arguments that the host computes from the block's extents: by the same
-    /// expression of the parameters, so that both vary together, else by their values, and then the block
-    /// is fixed.
+    /// Replaces the template arguments that the host computes from the block's extents. Each becomes the
+    /// same expression of the parameters, so that both vary together; else its value, and then the block is
+    /// fixed.
     pub(super) fn compute_arguments<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         for each in std::mem::take(&mut self.computed) {
             let meaning = host.of_text(known.scope(), &each.text);
@@ -294,8 +294,8 @@ impl Plan {
         }
     }
 
-    /// Records that the threads of a block do not vary because a template argument depends on them: the one
-    /// of this name, or one that the host computes from this name.
+    /// Fixes the threads of a block, because a template argument depends on them: the one of this name, or
+    /// one that the host computes from this name.
     pub(crate) fn keep_block(&mut self, name: &str) {
         self.keeps_block = true;
         self.notes.push(format!(

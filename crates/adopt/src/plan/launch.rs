@@ -7,7 +7,7 @@ use crate::host::{Branch, Host, Launch};
 use crate::unit::{Kind, Unit};
 use std::collections::BTreeSet;
 
-/// Most threads of a block.
+/// Maximum number of threads of a block.
 const MAX_BLOCK: i64 = 1024;
 
 impl Plan {

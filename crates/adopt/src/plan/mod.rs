@@ -24,7 +24,7 @@ pub(crate) use arguments::is_whole;
 pub use stated::StatedLaunch;
 pub(crate) use variables::{Variable, VariableContent};
 
-/// Most proposed parameters.
+/// Maximum number of proposed parameters.
 const MAX_PARAMETERS: usize = 8;
 
 /// A parameter of the search space.
@@ -327,7 +327,7 @@ impl Plan {
         let mut pointed = Vec::new();
         let kernel = self.kernel.clone();
         for (at, argument) in self.arguments.iter_mut().enumerate() {
-            // A buffer behind a pointer field was described with the struct.
+            // A buffer of a pointer field was described with the struct.
             if argument.parameter.is_none() {
                 continue;
             }

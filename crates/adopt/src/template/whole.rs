@@ -11,7 +11,7 @@ use tuner_kernel::catalog;
 use tuner_kernel::compile::Compiler;
 use tuner_kernel::declarations::signature;
 
-/// Returns the template with the reachable items of its own file, and with whole headers; `None` if these
+/// Returns the template with the reachable items of its own file, and with whole headers. `None` if these
 /// do not compile for the device, or a constant of one is to become a parameter.
 pub(super) fn with_headers(
     settings: &Settings<'_>,
@@ -78,8 +78,8 @@ fn headers_of(unit: &Unit, used: &BTreeSet<usize>) -> BTreeSet<usize> {
     found
 }
 
-/// Adds the includes of the file whose headers define or undefine a macro that affects these headers: one
-/// that occurs in them, or in a macro of the file that does.
+/// Adds the includes of the file whose headers define or undefine a macro that affects these headers. Such
+/// a macro occurs in them, or in a macro of the file that does.
 fn with_settings(unit: &Unit, headers: BTreeSet<usize>) -> BTreeSet<usize> {
     let mut found = headers;
     let mut used: BTreeSet<&str> = BTreeSet::new();
