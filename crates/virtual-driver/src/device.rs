@@ -58,7 +58,7 @@ pub(crate) struct Function {
     /// Name in messages.
     pub(crate) shown_name: String,
     pub(crate) info: FunctionInfo,
-    /// Most dynamic shared memory, bytes.
+    /// Maximum dynamic shared memory, bytes.
     pub(crate) dynamic_limit: u64,
     /// Clusters may exceed the size that every device allows.
     pub(crate) non_portable_cluster: bool,
@@ -99,7 +99,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device without allocations and modules.
+    /// Creates a device without allocations and modules.
     #[must_use]
     pub fn new(options: Options) -> Device {
         Device {
@@ -223,7 +223,7 @@ impl Device {
         Ok(())
     }
 
-    /// The module of a number.
+    /// Returns the module with this number.
     pub(crate) fn module(&self, number: u64) -> Result<&LoadedModule, Code> {
         let module = slot(number).and_then(|index| self.modules.get(index)?.as_ref());
         module.ok_or(errors::INVALID_HANDLE)
@@ -254,7 +254,7 @@ impl Device {
         Ok(info)
     }
 
-    /// The kernel of a number.
+    /// Returns the kernel with this number.
     pub(crate) fn function(&self, id: u64) -> Result<&Function, Code> {
         let found = slot(id).and_then(|index| self.functions.get(index));
         found.ok_or(errors::INVALID_HANDLE)

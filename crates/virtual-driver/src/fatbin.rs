@@ -118,7 +118,7 @@ impl Entry<'_> {
     }
 }
 
-/// Little-endian field of a header.
+/// Reads a little-endian field of a header.
 fn field<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
     let mut wide = [0; 8];
     wide.get_mut(..N)?

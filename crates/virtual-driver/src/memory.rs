@@ -226,7 +226,7 @@ impl Device {
         })
     }
 
-    /// Free and total memory, bytes.
+    /// Returns free and total memory, bytes.
     pub(crate) fn memory_info(&self) -> [u64; 2] {
         let total = self.options.arch.memory_bytes;
         let used = self.memory.allocated() + self.mappings.unaccounted_bytes();

@@ -131,7 +131,7 @@ impl LoadedModule {
         Some((file, *line))
     }
 
-    /// The variable of that name.
+    /// Returns the variable of that name.
     pub(crate) fn variable(&self, name: &str) -> Option<BufferId> {
         self.variables.get(name).copied()
     }

@@ -1,6 +1,6 @@
 //! Names of kernels.
 
-/// Longest name in a message, in characters.
+/// Maximum length of a name in a message, characters.
 const MESSAGE_CHARACTERS: usize = 100;
 
 const OPENING: [char; 3] = ['<', '(', '{'];

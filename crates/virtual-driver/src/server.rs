@@ -61,7 +61,7 @@ impl Server {
         Ok(Server { path, shared })
     }
 
-    /// Path of the socket, for [`cuda_shim::protocol::SOCKET_VARIABLE`].
+    /// Returns the path of the socket, for [`cuda_shim::protocol::SOCKET_VARIABLE`].
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

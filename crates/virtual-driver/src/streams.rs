@@ -1,8 +1,8 @@
 //! Order of operations: CUDA's guarantees for streams, events and the host, as vector clocks.
 //!
-//! Operations run when they are submitted. Two that touch the same bytes, one writing, must be ordered by a
-//! stream, an event, a synchronization or the rules of the legacy default stream; otherwise the program
-//! relies on timing ([`Conflict`]).
+//! Operations run when they are submitted. If two access the same bytes and one of them writes, they must
+//! be ordered by a stream, an event, a synchronization or the rules of the legacy default stream. Otherwise
+//! the program relies on timing ([`Conflict`]).
 
 mod properties;
 #[cfg(test)]
@@ -374,7 +374,7 @@ impl Streams {
         true
     }
 
-    /// A stream waits for an event.
+    /// Makes a stream wait for an event.
     pub(crate) fn wait(&mut self, stream: u64, event: u64) -> bool {
         let stream = plain(stream);
         let (Some(event), Some(own)) = (self.events.get(&event), self.streams.get_mut(&stream))
@@ -387,7 +387,7 @@ impl Streams {
         true
     }
 
-    /// The host waits for an event.
+    /// Makes the host wait for an event.
     pub(crate) fn synchronize_event(&mut self, event: u64) -> bool {
         let Some(event) = self.events.get(&event) else {
             return false;

@@ -43,7 +43,7 @@ impl Target {
         }
     }
 
-    /// Reports whether a GPU of a compute capability runs machine code of the target: PTX runs on later
+    /// Reports whether a GPU of a compute capability runs machine code of the target. PTX runs on later
     /// GPUs, machine code only on those of its own generation (CUDA C++ Programming Guide, "Binary
     /// Compatibility").
     pub(crate) fn runs_on(self, gpu: u32) -> bool {

@@ -17,8 +17,9 @@ pub(crate) fn device_copy_us(arch: &Arch, bytes: u64, passes: f64) -> f64 {
     COPY_US + passes * bytes as f64 / (arch.dram_gb_s * 1e3)
 }
 
-/// Returns a lower bound of a launch's time from its counters, µs: the busiest of the instruction issue,
-/// the L2 cache and shared memory, over the multiprocessors with blocks, plus the launch itself.
+/// Returns a lower bound of a launch's time from its counters, µs: that of the busiest unit, plus the
+/// launch itself. Units are the instruction issue, the L2 cache and shared memory, over the multiprocessors
+/// with blocks.
 pub(crate) fn launch_us(arch: &Arch, counters: &Counters) -> f64 {
     let active = counters.blocks.clamp(1, u64::from(arch.sm_count)) as f64;
     let clocks = |work: f64, each_clock: f64| work / each_clock.max(1.0);
