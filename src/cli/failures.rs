@@ -11,7 +11,7 @@ use tuner_engine::TrialEvent;
 
 /// Maximum number of kinds of failures stored for a task.
 const MAX_KINDS: usize = 100;
-/// Most kinds shown.
+/// Maximum number of kinds shown.
 const SHOWN: usize = 3;
 
 /// The failures of a run's tasks.

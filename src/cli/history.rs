@@ -38,7 +38,7 @@ pub(super) async fn commits_at(store: &Store, name: &str) -> Result<Vec<String>,
     Ok(named)
 }
 
-/// Shortens a commit hash for people.
+/// Shortens a commit hash for display.
 pub(super) fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }

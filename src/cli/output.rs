@@ -33,7 +33,7 @@ pub(crate) enum Format {
 /// A closed pipe (`| head`) is not an error.
 ///
 /// # Errors
-/// Any other failure to write, such as a full disk behind a redirection.
+/// Any other failure to write, such as a full disk at a redirection's target.
 pub(crate) fn print(text: &str) -> std::io::Result<()> {
     let mut text = escape::lines(text);
     if !text.ends_with('\n') {

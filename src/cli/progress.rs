@@ -142,7 +142,7 @@ impl Progress {
     )]
     fn trial(&mut self, trial: &TrialEvent) {
         self.evals = trial.evals;
-        // Stored results of a resumed run arrive at once and would raise the rate.
+        // Stored results of a resumed run arrive together and would raise the rate.
         self.fresh += u64::from(!trial.resumed);
         *self.verdicts.entry(trial.verdict).or_insert(0) += 1;
         self.failures.take(trial);

@@ -1,4 +1,4 @@
-//! `tuner report`: results as a document for people.
+//! `tuner report`: results as a document.
 
 mod gather;
 

@@ -129,7 +129,7 @@ fn done(view: &RunView) -> String {
     }
 }
 
-/// Formats a run for people.
+/// Formats a run as text.
 fn described(view: &RunView) -> String {
     let mut text = format!(
         "run {}: {}, {} on {}",

@@ -187,12 +187,12 @@ const SAME_PLAIN: Column = ("same", |answer| count(answer.same));
 const DETAIL_WHOLE: Column = ("detail", |answer| answer.detail.clone());
 const FLAGS: Column = ("flags", |answer| answer.flags.join(" "));
 
-/// Columns of predictions, for people.
+/// Columns of predictions, for tables.
 const PREDICTED: [Column; 13] = [
     CHANGE, FROM, TO, VERDICT, TIME, COST, BOUND, OCCUPANCY, REGISTERS, SPILLS, CONFLICTS, TIMING,
     DETAIL,
 ];
-/// Columns of measurements, for people.
+/// Columns of measurements, for tables.
 const MEASURED: [Column; 15] = [
     CHANGE, FROM, TO, VERDICT, TIME, COST, COST_LOW, COST_HIGH, SAME, OCCUPANCY, REGISTERS, SPILLS,
     SHARED, TIMING, DETAIL,

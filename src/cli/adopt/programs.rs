@@ -18,7 +18,7 @@ pub(super) struct Captures {
 
 /// Largest folder that is copied, bytes.
 const MAX_BYTES: u64 = 256 << 20;
-/// Most runs of one command.
+/// Maximum number of runs of one command.
 const MAX_RUNS: usize = 16;
 
 /// Captures a run of the command for each combination of values.
@@ -106,7 +106,7 @@ fn combinations(vary: &[(String, Vec<i64>)]) -> Vec<Vec<(String, i64)>> {
     all
 }
 
-/// The folder of a file.
+/// Returns the folder of a file.
 fn folder_of(file: &Path) -> &Path {
     let parent = file.parent().filter(|it| !it.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))

@@ -32,7 +32,7 @@ use tuner_space::{Config, Problem, Space, suggest};
 
 /// Maximum number of floating-point operations of a timed problem that is run whole.
 const FLOPS_WHOLE: f64 = 2e7;
-/// Most elements of its buffers.
+/// Maximum number of elements of its buffers.
 const ELEMENTS_WHOLE: u64 = 1 << 18;
 /// Maximum number of failures with full details below a table.
 const DETAILS_SHOWN: usize = 3;

@@ -57,7 +57,7 @@ pub(super) type Results = BTreeMap<String, Tuned>;
 
 /// Result of an evaluation.
 pub(super) enum Evaluation {
-    /// Right on all problems.
+    /// Correct on all problems.
     Right(Results),
     /// The machine code equals that of the parent; the text names the compared code.
     Unchanged(&'static str),
@@ -305,7 +305,7 @@ impl Tuned {
     }
 }
 
-/// A change that cannot be set up is rejected, unless the tuner itself failed.
+/// Rejects a change that cannot be set up, unless the tuner itself failed.
 fn not_judged(error: JobError) -> Result<Evaluation, CliError> {
     match error {
         JobError::Usage(detail) | JobError::Input { text: detail, .. } => Ok(Evaluation::Wrong {

@@ -10,7 +10,7 @@ use tuner_evolve::protocol::{MutationAnswer, MutationRequest, Usage};
 use tuner_evolve::space_change;
 use tuner_kernel::catalog::CatalogError;
 
-/// Longest excerpt of a changed search space in a message, characters.
+/// Maximum length of a quoted line of a changed search space, characters.
 const MAX_EXCERPT_CHARS: usize = 80;
 
 /// Parsed answer.

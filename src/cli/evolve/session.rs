@@ -25,7 +25,7 @@ use tuner_store::{Change, ChangeTime, Lineage, Store};
 /// Number of consecutive requests without an answer after which an evolution ends.
 const MAX_SILENT_ROUNDS: u32 = 5;
 
-/// Longest stored finding, characters.
+/// Maximum length of a stored finding, characters.
 const MAX_DETAIL_CHARS: usize = 2000;
 
 /// Reason of an evolution's end.

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tuner_device::DeviceSelector;
 use virtual_driver::{Options, Prediction, Server, Summary};
 
-/// Interval after which a launch that runs on the host is reported.
+/// Minimum host time of a launch that is reported on standard error.
 const PROGRESS: Duration = Duration::from_secs(10);
 
 /// Run a CUDA program on the virtual GPU and report hazards
@@ -260,7 +260,7 @@ fn write_json(
     Ok(atomic::write(path, format!("{text}\n").as_bytes())?)
 }
 
-/// The exit code of the command.
+/// Returns the exit code of the command.
 fn exit_code(status: ExitStatus, summary: &Summary, for_hazards: u8) -> u8 {
     let damaged = !summary.hazards.is_empty() || !summary.unsupported_launches.is_empty();
     if for_hazards != 0 && damaged {

@@ -27,7 +27,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// The command line, for people.
+    /// Returns the command line for display.
     pub(super) fn words(&self) -> Vec<String> {
         let path = self.path.to_string_lossy().into_owned();
         let rest = self
@@ -289,7 +289,7 @@ async fn wait(mut command: tokio::process::Command, path: &Path) -> Result<ExitS
     }
 }
 
-/// The signal that ended the program.
+/// Returns the signal that ended the program.
 pub(super) fn signal(status: ExitStatus) -> Option<i32> {
     status.signal()
 }

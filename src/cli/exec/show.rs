@@ -108,7 +108,7 @@ fn print_hazards(summary: &Summary, checked: bool) {
     }
 }
 
-/// A number with its noun.
+/// Formats a number with its noun.
 fn counted(number: u64, noun: &str) -> String {
     let ending = match (number, noun.ends_with("ch")) {
         (1, _) => "",

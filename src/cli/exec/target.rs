@@ -100,7 +100,7 @@ impl Target {
         }
     }
 
-    /// The environment of a program.
+    /// Returns the environment of a program.
     pub(super) fn environment(&self, socket: &Path) -> Vec<(&'static str, OsString)> {
         let Some(gpu) = &self.gpu else {
             return vec![(SOCKET_VARIABLE, socket.into())];

@@ -86,7 +86,7 @@ struct Answer {
 /// Runs the command.
 ///
 /// # Errors
-/// Bad arguments, an unusable database, and a profiler that was asked for and does not work.
+/// Bad arguments, an unusable database, and a requested profiler that does not work.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let ticker = Ticker::start();
     let answers = block_on(profile(args))?;

@@ -17,7 +17,7 @@ use tuner_evolve::protocol::{MutationRequest, Usage};
 
 /// Attempts of a request.
 const MAX_ATTEMPTS: u32 = 5;
-/// Longest wait before an attempt.
+/// Maximum wait before an attempt.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Polling interval for a stop request while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
