@@ -211,7 +211,7 @@ fn a_mistake_in_a_tensor_map_is_reported_with_its_place() {
         (
             "of: x,",
             "of: x, element: f16,",
-            "`f16` is no type of 4 bytes",
+            "`f16` is not a type of 4 bytes",
         ),
         (
             "tensor_map, role: scalar, of: x",

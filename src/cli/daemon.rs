@@ -181,7 +181,7 @@ pub(super) async fn follow(
         let since = *lost.get_or_insert_with(Instant::now);
         if since.elapsed() > COMES_BACK {
             Err(anyhow::anyhow!(
-                "{why}. Run {id} is in its queue and goes on when it is back: `tuner status {id}`"
+                "{why}. Run {id} is in its queue and continues when it is back: `tuner status {id}`"
             ))?;
         }
         tokio::time::sleep(AGAIN).await;

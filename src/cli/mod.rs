@@ -168,7 +168,7 @@ pub fn main() -> ExitCode {
     tuner_core::panics::report_to(report.clone());
     let ended = catch_unwind(AssertUnwindSafe(|| run(&cli.command))).unwrap_or_else(|_| {
         Err(anyhow::anyhow!(
-            "the tuner panicked, which is a defect of it; please report it with {} (what was \
+            "the tuner panicked, which is a bug; please report it with {} (what was \
              announced is stored)",
             report.display()
         ))?

@@ -57,7 +57,7 @@ pub(super) fn describe(request: &Request, folder: &Path, db: &Path) -> Result<St
     if let Some(budget) = prepared.plan().limits.budget {
         let share = budget / u32::try_from(rows.len().max(1)).unwrap_or(u32::MAX);
         text.push_str(&format!(
-            "budget {}: {} a task; a task whose trial takes longer is postponed\n",
+            "budget {}: {} per task; a task whose trial takes longer is postponed\n",
             format_duration(budget),
             format_duration(share)
         ));

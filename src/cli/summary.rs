@@ -37,7 +37,7 @@ impl Summary<'_> {
         if known > 0 {
             let _ = writeln!(
                 text,
-                "{known} of {} known: judged by earlier runs (--fresh judges everything anew)",
+                "{known} of {} known: judged by earlier runs (--fresh judges everything again)",
                 report.evals()
             );
         }

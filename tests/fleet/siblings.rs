@@ -64,7 +64,7 @@ fn gpus_of_one_kind_share_a_run_and_one_that_differs_forms_a_group_of_its_own() 
     assert_eq!(hub.code(), 0, "{}", hub.log());
     let said = hub.log();
     for words in [
-        "forms a group of its own",
+        "forms a separate group",
         "the reference takes",
         "final comparison of the best 5 on the GPU of",
         "final comparison of the best 5, repeated on the GPU of",

@@ -131,7 +131,7 @@ fn shipped_headers_and_records_are_read_back() {
     let text = std::fs::read_to_string(folder.join("s.json")).expect("JSON");
     write(folder, "s.json", &text.replace("\"PAD\": 1", "\"PAD\": 7"));
     let (_, told) = run(folder, &gate(&["--shipped", "s.json"]), 4);
-    assert!(told.contains("not in the space any more"), "{told}");
+    assert!(told.contains("no longer in the space"), "{told}");
 }
 
 #[test]

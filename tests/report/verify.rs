@@ -209,7 +209,7 @@ fn files_that_cannot_be_checked_are_explained() {
     for (arguments, why) in [
         ("missing.h", "cannot be read"),
         ("empty", "has no file of `tuner export`"),
-        ("other.h", "no header of tuned configurations"),
+        ("other.h", "not a header of tuned configurations"),
         ("cut.h", "source cannot be read; export it again"),
         ("sizes.h", "`M` is not a size of the kernel"),
         ("renamed.h", "gone"),
@@ -241,6 +241,9 @@ fn a_kernel_named_by_a_shipped_file_selects_no_file() {
         let other = text.replace(named, &format!("\"kernel\": \"{path}\""));
         write(folder, "ship/other.json", &other);
         let (_, told) = verify(folder, "ship/other.json", 2);
-        assert!(told.contains("is no kernel's name"), "{path}: {told}");
+        assert!(
+            told.contains("is not a valid kernel name"),
+            "{path}: {told}"
+        );
     }
 }

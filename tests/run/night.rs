@@ -52,7 +52,7 @@ fn a_plan_lists_the_tasks_cheap_ones_first_and_does_nothing() {
     assert_eq!(planned.code, 0, "{}", planned.stderr);
     let small = planned.stdout.find(" small ").unwrap();
     assert!(planned.stdout.find(" smaller ").unwrap() < small);
-    for part in ["2 tasks on vgpu:l4", "unknown", "30s a task"] {
+    for part in ["2 tasks on vgpu:l4", "unknown", "30s per task"] {
         assert!(planned.stdout.contains(part), "{part}: {}", planned.stdout);
     }
     assert!(!folder.path().join("t.db").exists());

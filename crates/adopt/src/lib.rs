@@ -67,7 +67,7 @@ pub enum AdoptError {
     },
     /// The compiler skips it.
     #[error(
-        "error: {place}: `{kernel}` is not compiled: it stands in a branch whose condition does not hold:\n\
+        "error: {place}: `{kernel}` is not compiled: it is in a branch whose condition is false:\n\
          {condition}\nhelp: give the macros that your build defines: --define NAME=VALUE"
     )]
     NotCompiled {

@@ -253,7 +253,7 @@ fn record(unit: &Unit, name: &str, role: Role) -> Result<TypeDescription, String
         return Err("the fields of a template's instance are not read here".to_owned());
     }
     let Some((source, list)) = body(unit, name) else {
-        return Err("the file and its includes do not say what is in it".to_owned());
+        return Err("the file and its includes do not define its fields".to_owned());
     };
     if list.parent().is_some_and(|parent| {
         let mut cursor = parent.walk();

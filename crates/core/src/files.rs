@@ -36,7 +36,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     if !kind.is_file() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "it is no regular file but a FIFO, socket or device",
+            "it is not a regular file but a FIFO, socket or device",
         ));
     }
     Ok(file)

@@ -35,7 +35,7 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
 
 /// An invalid `--budget`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no budget; type a time such as 90s, 10m, 2h or 1h30m")]
+#[error("`{0}` is not a valid budget; type a time such as 90s, 10m, 2h or 1h30m")]
 pub struct BudgetError(pub String);
 
 /// Parses `90s`, `10m`, `2h`, `1h30m`, `1d`, `500ms`: whole or decimal numbers with units.

@@ -287,7 +287,7 @@ fn losses(reading: &Reading<'_>) -> Vec<Limit> {
         Limit {
             name: "accesses that do not fill their sectors",
             evidence: format!(
-                "{:.0} % of the bytes moved were asked for",
+                "{:.0} % of the bytes moved were requested",
                 part(wanted, sectors)
             ),
             weight: wasted / (64.0 * device_cycles),

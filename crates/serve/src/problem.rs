@@ -90,7 +90,7 @@ impl From<JsonRejection> for Problem {
     fn from(rejection: JsonRejection) -> Self {
         let detail = match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => format!(
-                "the body is longer than {} bytes; a run is asked for in a few hundred",
+                "the body is longer than {} bytes; a request for a run has a few hundred",
                 super::http::MAX_BODY
             ),
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {

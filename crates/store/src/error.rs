@@ -89,7 +89,7 @@ pub enum Failure {
     LogLost(&'static str),
     /// Several hard links, with their number: SQLite would keep a separate log for each name.
     #[error(
-        "the file has {0} names (hard links), and SQLite would keep a log of its own for each, which \
+        "the file has {0} names (hard links), and SQLite would keep a separate log for each, which \
          destroys the database; use one name: remove the others, or copy the file (`cp`) where two \
          databases are wanted"
     )]

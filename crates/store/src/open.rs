@@ -228,7 +228,7 @@ fn has_pending_log(path: &Path) -> bool {
 }
 
 fn not_regular() -> std::io::Error {
-    let why = "it is no regular file but a FIFO, socket or device";
+    let why = "it is not a regular file but a FIFO, socket or device";
     std::io::Error::new(std::io::ErrorKind::InvalidInput, why)
 }
 

@@ -102,7 +102,9 @@ async fn store(
     .execute(connection)
     .await?;
     if result.rows_affected() == 0 {
-        return Err(broken("the profiled configuration is no candidate of it"));
+        return Err(broken(
+            "the profiled configuration is not a candidate of it",
+        ));
     }
     Ok(())
 }

@@ -173,7 +173,7 @@ impl FromStr for Point {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("`{text}` is no point");
+        let bad = || format!("`{text}` is not a point");
         let fields: Vec<&str> = text.split(':').collect();
         let [direction, message, name, a, b] = fields.as_slice() else {
             return Err(bad());

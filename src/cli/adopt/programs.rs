@@ -43,7 +43,7 @@ pub(super) fn capture(
     let runs = combinations(vary);
     if runs.len() > MAX_RUNS {
         return Err(usage(format!(
-            "--vary asks for {} runs, and {MAX_RUNS} is the limit\nhelp: give fewer values",
+            "--vary requests {} runs; the limit is {MAX_RUNS}\nhelp: give fewer values",
             runs.len()
         )));
     }

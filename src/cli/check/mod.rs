@@ -237,7 +237,7 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
                 line,
             } => {
                 tracing::warn!(
-                    "{name}:{line}: the default of {parameter}, `{template}`, is no plain value \
+                    "{name}:{line}: the default of {parameter}, `{template}`, is not a plain value \
                      and is not compared with the one in {yaml}"
                 );
             }

@@ -89,7 +89,7 @@ impl Gate<'_> {
             Err(why) => {
                 line.outcome = Outcome::Wrong;
                 line.verdict = Some(Verdict::Rejected);
-                line.detail = format!("what is shipped is not in the space any more: {why}");
+                line.detail = format!("the shipped configuration is no longer in the space: {why}");
                 return Ok((line, None));
             }
         };

@@ -54,8 +54,8 @@ pub(super) async fn import(args: &Args, text: &str) -> CommandResult {
             .map(|row| format!("{}x{}x{}", row.m, row.n, row.k))
             .collect();
         refuse!(
-            "{}: no measured problem of `{kernel}`{} has sizes of the table ({}); a baseline stands \
-             beside measured times of the same GPU: `tuner run {kernel} --device cuda` first",
+            "{}: no measured problem of `{kernel}`{} has sizes of the table ({}); a baseline \
+             requires measured times of the same GPU: `tuner run {kernel} --device cuda` first",
             args.db.display(),
             args.device
                 .as_ref()

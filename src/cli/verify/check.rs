@@ -42,7 +42,7 @@ fn groups<'a>(args: &Args, artefact: &'a Artefact) -> Result<Vec<Group<'a>>, Cli
         };
         if args.kernel.is_none() && !is_plain(&kernel) {
             return Err(usage(format!(
-                "{} names the kernel {kernel:?}, which is no kernel's name; add --kernel NAME",
+                "{} names the kernel {kernel:?}, which is not a valid kernel name; add --kernel NAME",
                 artefact.path.display()
             )));
         }

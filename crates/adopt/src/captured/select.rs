@@ -196,7 +196,7 @@ fn check_version(
         return Err(refuse(
             kernel,
             format!(
-                "the captured kernel is that of {}:{}, and this one stands in {}",
+                "the captured kernel is that of {}:{}, and this one is in {}",
                 place.file, place.line, file.shown
             ),
             help,

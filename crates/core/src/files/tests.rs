@@ -14,9 +14,12 @@ fn a_fifo_is_refused_at_once() {
     let made = std::process::Command::new("mkfifo").arg(&path).status();
     assert!(made.unwrap().success());
     let error = read(&path, 10).unwrap_err();
-    assert!(error.to_string().contains("no regular file"), "{error}");
+    assert!(error.to_string().contains("not a regular file"), "{error}");
     let device = read(std::path::Path::new("/dev/zero"), 10).unwrap_err();
-    assert!(device.to_string().contains("no regular file"), "{device}");
+    assert!(
+        device.to_string().contains("not a regular file"),
+        "{device}"
+    );
 }
 
 #[test]

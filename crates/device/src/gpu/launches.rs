@@ -95,7 +95,7 @@ pub(super) fn prepare_launch(
     let parameter = |index: &usize| -> Result<Vec<u8>, Judgement> {
         let missing = || {
             refused(format!(
-                "`{}` takes an argument that is not there",
+                "`{}` takes an argument that does not exist",
                 launch.entry
             ))
         };

@@ -331,7 +331,7 @@ impl GpuSession {
                 (format!("{distance} before its first byte"), at.plus(last))
             } else {
                 let first = guard.iter().position(touched).unwrap_or(0) as u64;
-                (format!("{first} behind its end"), at.plus(first))
+                (format!("{first} after its end"), at.plus(first))
             };
             return Ok(Some(Hazard {
                 kind: Verdict::OutOfBounds,

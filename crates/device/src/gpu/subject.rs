@@ -103,7 +103,7 @@ fn pointers(buffers: &[Option<Buffer>]) -> Vec<Option<DevicePointer>> {
 }
 
 fn unknown() -> Judgement {
-    Judgement::new(Verdict::LaunchFailed, "what is to be timed is not loaded")
+    Judgement::new(Verdict::LaunchFailed, "the code to be timed is not loaded")
 }
 
 impl GpuSession {

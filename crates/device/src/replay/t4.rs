@@ -70,7 +70,7 @@ pub(super) fn read<'a>(
     let us_per_unit = micros_per(unit.unwrap_or("milliseconds")).ok_or_else(|| {
         source.text.error(
             top.metadata.map_or(0, |raw| source.start(raw.get())),
-            format!("`{}` is no unit of time", unit.unwrap_or_default()),
+            format!("`{}` is not a unit of time", unit.unwrap_or_default()),
             "write seconds, milliseconds, microseconds or nanoseconds",
         )
     })?;

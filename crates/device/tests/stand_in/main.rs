@@ -224,7 +224,7 @@ fn a_right_kernel_runs_and_its_guard_regions_stay_whole() {
 #[test]
 fn a_write_just_outside_a_buffer_is_seen_in_its_guard_regions_and_one_far_outside_poisons_the_context()
  {
-    for (shift, words) in [(1.0, "0 behind its end"), (-2.0, "before its first byte")] {
+    for (shift, words) in [(1.0, "0 after its end"), (-2.0, "before its first byte")] {
         let mut session = sound();
         let plan = plan(shift);
         session.reset();

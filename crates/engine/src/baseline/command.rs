@@ -169,7 +169,7 @@ pub fn parse(output: &str) -> Result<Answer, String> {
     let time = |us: f64| us.is_finite() && us > 0.0;
     if !time(answer.p50_us) || !time(answer.p90_us) || answer.p90_us < answer.p50_us {
         return Err(format!(
-            "p50_us {} and p90_us {} are no times",
+            "p50_us {} and p90_us {} are not valid times",
             answer.p50_us, answer.p90_us
         ));
     }

@@ -33,7 +33,7 @@ pub enum BundleError {
         path: String,
     },
     /// A path outside the folder.
-    #[error("the bundle names `{0}`, which is no path below its folder")]
+    #[error("the bundle names `{0}`, which is not a path below its folder")]
     Outside(String),
     /// Content that does not match its hash.
     #[error("`{path}` is not what its hash says ({expected} was announced, {found} came)")]

@@ -405,7 +405,7 @@ fn not_judged(candidate: ContentHash, why: String) -> Judged {
 
 /// Returns the error for an answer that does not fit its order; a hub accepts no such answer.
 fn otherwise() -> BoxError {
-    "the fleet did something else than it was asked; please report this".into()
+    "the fleet's answer does not fit the order; please report this".into()
 }
 
 /// Maximum false objects of one candidate.

@@ -14,7 +14,7 @@ pub struct Jobs(u16);
 
 /// Invalid number of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0} jobs: ask for 1 to {JOBS_MAX}, or leave it out for one a core")]
+#[error("{0} jobs: use 1 to {JOBS_MAX}, or omit it for one per core")]
 pub struct JobsError(u16);
 
 impl Jobs {
@@ -49,7 +49,7 @@ impl std::str::FromStr for Jobs {
     fn from_str(text: &str) -> Result<Self, String> {
         let number: u16 = text
             .parse()
-            .map_err(|_| format!("`{text}` is no number from 1 to {JOBS_MAX}"))?;
+            .map_err(|_| format!("`{text}` is not a number from 1 to {JOBS_MAX}"))?;
         Self::try_from(number).map_err(|error| error.to_string())
     }
 }

@@ -55,8 +55,8 @@ pub(super) fn prepare(
 }
 
 /// Note for a space with a baseline if the GPU is on another machine.
-const ELSEWHERE: &str = "note: baselines are left out: their commands run beside the GPU, which a fleet \
-     lends; `tuner gate` on a machine with it compares with them";
+const ELSEWHERE: &str = "note: baselines are omitted: their commands need a local GPU, and the \
+     fleet's is remote; `tuner gate` on a machine with the GPU compares with them";
 
 /// Returns the one kind of device among those offered that matches the selector.
 fn lent(device: &str, fleet: &dyn Fleet) -> Result<DeviceFacts, JobError> {

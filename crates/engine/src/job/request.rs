@@ -244,7 +244,7 @@ impl Request {
     /// An invalid budget, and zero evaluations.
     pub fn limits(&self) -> Result<Limits, JobError> {
         if self.evals == Some(0) {
-            return Err(usage("0 evaluations: ask for at least 1, or leave it out"));
+            return Err(usage("0 evaluations: use at least 1, or omit it"));
         }
         let budget = self.budget.as_deref().map(parse_budget).transpose();
         Ok(Limits {

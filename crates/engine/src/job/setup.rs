@@ -86,7 +86,7 @@ pub(super) fn real(file: &Path) -> PathBuf {
 
 /// Note for a space with a baseline if the device only predicts.
 pub(super) const UNCOMPARED: &str =
-    "note: baselines are left out: a predicted time never stands beside a measured one";
+    "note: baselines are omitted: predicted times are not compared with measured ones";
 
 /// Prepares kernels on a virtual GPU.
 fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, JobError> {

@@ -48,7 +48,7 @@ pub(super) async fn receive(run: Arc<Run>, mut consumer: Consumer<pull::Config>)
                 match message {
                     Some(Ok(message)) => take(&run, message).await,
                     Some(Err(error)) => {
-                        tracing::debug!(%error, "answers are asked for anew");
+                        tracing::debug!(%error, "answers are requested again");
                         break;
                     }
                     None => break,

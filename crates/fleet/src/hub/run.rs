@@ -256,7 +256,7 @@ impl Run {
         };
         if let Some(why) = apart {
             let text = format!(
-                "the GPU of {worker} forms a group of its own and takes no more candidates of this \
+                "the GPU of {worker} forms a separate group and receives no more candidates of this \
                  run: {why}"
             );
             tracing::warn!("{text}");
@@ -472,7 +472,7 @@ impl Session for Run {
             .block_on(async { tokio::time::timeout(limit, work).await });
         if ended.is_err() {
             tracing::warn!(
-                "the NATS server does not answer; what is left of the run expires there"
+                "the NATS server does not answer; the run's remaining data expires there"
             );
         }
         lines

@@ -154,7 +154,7 @@ fn facts(selector: &str) -> Result<DeviceFacts, FleetError> {
             Ok(job::facts_of(&found))
         }
         other => Err(wrong(&format!(
-            "`{other}` is no device that a worker lends; type cuda:0, vgpu:h100 or replay:FILE, one \
+            "`{other}` is not a device that a worker can lend; type cuda:0, vgpu:h100 or replay:FILE, one \
              worker for each"
         ))),
     }

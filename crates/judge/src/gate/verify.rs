@@ -418,13 +418,13 @@ impl Gate<'_> {
         let is_declared = self.block_budget.is_none();
         if is_declared && needed.is_some_and(|needed| done as f64 > MAX_WORK_RATIO * needed) {
             let detail = format!(
-                "{spent}, over {MAX_WORK_RATIO} times what the whole problem {} asks for",
+                "{spent}, over {MAX_WORK_RATIO} times the work of the whole problem {}",
                 plan.problem
             );
             return Err(self.reject(Verdict::Timeout, detail));
         }
         Ok(Some(format!(
-            "{spent}, which is as far as the virtual GPU goes with one block of problem {}",
+            "{spent}, the limit of the virtual GPU for one block of problem {}",
             plan.problem
         )))
     }

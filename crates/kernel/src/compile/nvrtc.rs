@@ -68,7 +68,7 @@ pub enum NvrtcError {
     },
     /// NVRTC could not open its built-ins library.
     #[error(
-        "NVRTC cannot open its built-ins library: {log}; libnvrtc-builtins must lie beside {library}"
+        "NVRTC cannot open its built-ins library: {log}; libnvrtc-builtins must be in the folder of {library}"
     )]
     Builtins {
         /// The library in use.

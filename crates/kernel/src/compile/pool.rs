@@ -252,6 +252,6 @@ impl Worker {
         self.process.send(&[request]).map_err(Failure::Host)?;
         let parts = self.process.receive(limits)?;
         RawResult::from_parts(parts)
-            .ok_or_else(|| Failure::Nonsense("something that is no compiled image".to_owned()))
+            .ok_or_else(|| Failure::Nonsense("something that is not a compiled image".to_owned()))
     }
 }

@@ -39,11 +39,11 @@ pub(super) enum Fit {
     Wrong,
 }
 
-const UNTYPED: &str = "`void*` says nothing of its elements, so no type is compared";
+const UNTYPED: &str = "`void*` has no element type, so no type is compared";
 const BYTES: &str = "the kernel takes raw bytes, so no type is compared";
 const BITS: &str = "it is taken as raw bits, so no type is compared";
 const BOOL: &str = "the kernel takes `bool`: any byte but 0 and 1 is undefined there";
-const STRUCT: &str = "the kernel takes a type of its own, of which only the size is compared";
+const STRUCT: &str = "the kernel takes a user-defined type: only the size is compared";
 
 impl Parameter {
     /// Returns the outer form.

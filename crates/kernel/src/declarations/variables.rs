@@ -30,7 +30,7 @@ pub fn variables(spec: &KernelSpec, template: &Template) -> Result<(), Diagnosti
         }
         let item = Diagnostic::new(
             format!(
-                "`{}` is no `__constant__` or `__device__` variable of {}",
+                "`{}` is not a `__constant__` or `__device__` variable of {}",
                 variable.name, template.name
             ),
             at.clone(),

@@ -152,7 +152,7 @@ fn record(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {
     let entries = json["entries"]
         .as_array()
         .filter(|_| json["format"] == "tuner-export")
-        .ok_or_else(|| foreign("this JSON is no record of results".to_owned()))?;
+        .ok_or_else(|| foreign("this JSON is not a record of results".to_owned()))?;
     entries
         .iter()
         .enumerate()
@@ -208,7 +208,7 @@ fn header(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {
         offset += line.len();
     }
     if entries.is_empty() {
-        return Err(wrong(0, "this is no header of tuned configurations"));
+        return Err(wrong(0, "this is not a header of tuned configurations"));
     }
     Ok(entries)
 }

@@ -132,7 +132,7 @@ impl Checker<'_> {
         let own = plain.then(|| element_of(tensor.ty));
         if !plain {
             let message = format!(
-                "`{name}` is a tensor map of `{}`, whose elements are no plain numbers",
+                "`{name}` is a tensor map of `{}`, whose elements are not plain numbers",
                 tensor.name
             );
             self.error(
@@ -148,7 +148,7 @@ impl Checker<'_> {
         if fits.is_none() {
             let names: Vec<&str> = element_names().collect();
             let message = format!(
-                "`{}` is no type of {} bytes",
+                "`{}` is not a type of {} bytes",
                 given.value,
                 own.map_or(0, TensorElement::bytes)
             );

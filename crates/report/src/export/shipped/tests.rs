@@ -3,8 +3,8 @@ use super::*;
 #[test]
 fn a_foreign_file_is_refused_with_its_place() {
     for (text, hint) in [
-        ("int main() {}\n", "no header of tuned configurations"),
-        ("{\"entries\": []}", "no record of results"),
+        ("int main() {}\n", "not a header of tuned configurations"),
+        ("{\"entries\": []}", "not a record of results"),
         (
             "{\"format\": \"tuner-export\", \"entries\": [{}]}",
             "entry 1 has no device",
