@@ -18,7 +18,7 @@ use tuner_kernel::compile::{Compiler, CompilerSettings};
 
 /// Create a template and a search space from an existing CUDA file
 ///
-/// Each kernel is extracted with its dependencies, or included where the file compiles unchanged. Its
+/// Each kernel is extracted with its dependencies, or included if the file compiles unchanged. Its
 /// arguments, launch, sizes and constants are read from the file; guesses are marked in the search
 /// space.
 #[derive(Debug, clap::Args)]
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Include folder; may be repeated
     #[arg(short = 'I', long, value_name = "FOLDER")]
     include: Vec<PathBuf>,
-    /// Instance of a kernel template in C++ syntax, where the file has no launch of it
+    /// Instance of a kernel template in C++ syntax, if the file has no launch of it
     #[arg(long, value_name = "NAME<…>")]
     entry: Option<String>,
     /// Macro of your build with its value, or candidate values with the default first; may be
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME=V1,V2,…", value_parser = definition)]
     define: Vec<(String, Vec<i64>)>,
     /// Launch of the kernel as expressions of its sizes, such as 'grid=(ceil_div(n, 256)) block=(256)',
-    /// with shared=BYTES where it needs dynamic shared memory
+    /// with shared=BYTES if it needs dynamic shared memory
     #[arg(long, value_name = "LAUNCH", conflicts_with_all = ["captured", "run"])]
     launch: Option<StatedLaunch>,
     /// Value of a size; may be repeated

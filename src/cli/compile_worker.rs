@@ -4,7 +4,7 @@ use super::CommandResult;
 use crate::exit;
 use anyhow::Context as _;
 
-/// Nothing: it is told what to compile.
+/// No options: the requests name the code to compile.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 

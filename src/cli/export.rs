@@ -54,7 +54,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "LANGUAGE")]
     launcher: Option<launcher::Language>,
 
-    /// Code that the launcher or the Python package holds besides the source, such as cubin:sm_89,sm_90a,ptx
+    /// Code embedded in the launcher or the Python package in addition to the source, such as
+    /// cubin:sm_89,sm_90a,ptx
     #[arg(long, value_name = "KINDS")]
     embed: Option<String>,
 
@@ -72,7 +73,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "launcher", requires = "output")]
     torch: bool,
 
-    /// Export predicted times where nothing was measured
+    /// Export predicted times if nothing was measured
     #[arg(long)]
     allow_predicted: bool,
 

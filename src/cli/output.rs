@@ -19,7 +19,7 @@ pub(crate) fn show_all_columns() {
 /// Output format of a read command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Aligned columns for people.
+    /// Aligned columns.
     Table,
     /// One JSON document.
     Json,

@@ -13,9 +13,9 @@ use tuner_store::{Board, LeaderboardQuery, RunId, Store};
 /// Options of exporting commands.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct ProofOptions {
-    /// Run the best candidate whole on the timed problem before it is written, on a virtual GPU and
-    /// where the run did not, if that takes at most this number of lane instructions; 0: never
-    /// [default: 3e10]
+    /// Run the best candidate whole on the timed problem before it is written, on a virtual GPU and if the
+    /// run did not, provided that this takes at most this number of lane instructions; 0: never [default:
+    /// 3e10]
     #[arg(long, value_name = "N")]
     prove_budget: Option<ProveBudget>,
 

@@ -59,7 +59,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
 
-    /// Print the tasks in the order of their first trials, with estimated times, and do nothing
+    /// Print the tasks in the order of their first trials, with estimated times, and exit
     #[arg(long, conflicts_with_all = ["resume", "events"])]
     plan: bool,
 

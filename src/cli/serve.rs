@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     kernels: Vec<PathBuf>,
 
-    /// Maximum number of devices at work [default: number of cores]
+    /// Maximum number of devices in use [default: number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     engines: Option<u16>,
 
@@ -60,7 +60,7 @@ pub(crate) struct Args {
 /// Log format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum LogStyle {
-    /// Text lines for people.
+    /// Human-readable lines.
     Text,
     /// One JSON object for each line.
     Json,

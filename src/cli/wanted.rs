@@ -37,7 +37,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(super) device: String,
 
-    /// Compile for this target [default: the GPU's, with the features that the search space asks for]
+    /// Compile for this target [default: the GPU's, with the features that the search space requires]
     #[arg(long, value_name = "sm_XX")]
     arch: Option<String>,
 
@@ -78,9 +78,9 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N")]
     prove_budget: Option<ProveBudget>,
 
-    /// Judge every candidate anew. Otherwise a candidate that an earlier run judged with the same
-    /// template, reference, compiler and device is answered from the database, and counts as judged;
-    /// on a GPU times within 15 % of the best are taken again
+    /// Judge every candidate again. Otherwise a candidate that an earlier run judged with the same
+    /// template, reference, compiler and device is answered from the database, and counts as judged; on a
+    /// GPU times within 15 % of the best are measured again
     #[arg(long)]
     fresh: bool,
 

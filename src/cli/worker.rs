@@ -17,7 +17,7 @@ use tuner_kernel::compile::DiskCache;
 ///
 /// A worker is stateless and may join and leave at any time. It executes candidates of runs with
 /// `--fleet`, each in a separate process as on one machine. SIGTERM or Ctrl-C ends it: candidates in
-/// flight are returned at once for another worker.
+/// flight are returned immediately for another worker.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

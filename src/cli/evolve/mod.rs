@@ -40,7 +40,7 @@ use watch::Files;
 
 /// Change a kernel's code: a mutator proposes, the gate checks, the times decide
 ///
-/// Each round hands the mutator one JSON request (source, space, times, bottlenecks, failures) and
+/// Each round sends the mutator one JSON request (source, space, times, bottlenecks, failures) and
 /// reads one JSON answer (a new source, SEARCH/REPLACE blocks or a unified diff). The change is checked
 /// with fresh seeds and shapes, tuned, timed, compared by the rule, and stored. On a virtual GPU it is
 /// `predicted better` at most, and its gain must exceed the model's resolution. Answers are data: no
@@ -69,7 +69,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rounds: u32,
 
-    /// Stop after this time, such as 2h; the round under way is finished
+    /// Stop after this time, such as 2h; the current round is finished
     #[arg(long, value_name = "TIME")]
     budget: Option<String>,
 
@@ -103,7 +103,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     jobs: Option<Jobs>,
 
-    /// Longest time for one answer
+    /// Time limit for one answer
     #[arg(long, value_name = "TIME", default_value = "10m")]
     timeout: String,
 

@@ -42,8 +42,8 @@ With --build, the arguments after -- are those of the program that was built.
 Exit codes: the program's own; 4 where a hazard was found or the virtual GPU could not run a launch
 (--error-exitcode); 128+N where the program died of signal N; 2 bad usage, or a program that cannot use the virtual GPU.")]
 pub(crate) struct Args {
-    /// Virtual GPU, vgpu:NAME; or with --capture a GPU, cuda:N: the program runs there, the captured launches are
-    /// repeated on the virtual GPU to learn what they read and wrote
+    /// Virtual GPU, vgpu:NAME; or with --capture a GPU, cuda:N: the program runs there, and the captured
+    /// launches are repeated on the virtual GPU to find their reads and writes
     #[arg(long, value_name = "DEVICE", default_value = "vgpu:a100")]
     device: DeviceSelector,
 
@@ -51,11 +51,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     kernel: Vec<String>,
 
-    /// Do not look for races and reads of unwritten memory: faster
+    /// Do not check for races and reads of unwritten memory: faster
     #[arg(long)]
     no_hazards: bool,
 
-    /// Exit code where a hazard was found or a launch could not run; 0 keeps the program's
+    /// Exit code if a hazard was found or a launch could not run; 0 keeps the program's
     #[arg(long, value_name = "N", default_value_t = exit::NOT_OK)]
     error_exitcode: u8,
 
@@ -86,8 +86,8 @@ pub(crate) struct Args {
     #[arg(long)]
     predict: bool,
 
-    /// Predict each launch and do not run it: for sizes that take too long; the program's results are
-    /// not right
+    /// Predict each launch and do not run it: for sizes that take too long; the program's results are then
+    /// invalid
     #[arg(long, conflicts_with_all = ["predict", "folder"])]
     predict_only: bool,
 
@@ -121,9 +121,9 @@ impl Args {
 /// Format of the summary on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SummaryFormat {
-    /// Tables for people.
+    /// Human-readable tables.
     Text,
-    /// As compute-sanitizer prints, for scripts that read that.
+    /// The format of compute-sanitizer, for scripts that parse it.
     Sanitizer,
 }
 

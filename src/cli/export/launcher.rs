@@ -28,7 +28,7 @@ pub(super) enum Language {
 pub(super) enum Checked {
     /// Classes that the gate has checked
     On,
-    /// All for which the rules hold; where there is no entry, the default configuration
+    /// All for which the rules hold; the default configuration if there is no entry
     Off,
 }
 

@@ -24,7 +24,7 @@ use tuner_store as store;
 /// Check in CI that the shipped configuration is correct and as fast as the best known
 ///
 /// Per problem: the shipped configuration is judged with all checks and timed against the best one
-/// of the leaderboard, both with the template as it is now, in turn; where the template was edited
+/// of the leaderboard, both with the current template, interleaved; if the template was edited
 /// since the best was measured, also against its stored time. A regression: the median ratio is over
 /// the limit and its 95 % interval lies above 1. On a virtual GPU times are predicted and the
 /// verdict is the same every time.

@@ -6,7 +6,8 @@ use tuner_report::accept::{Clause, Gain, Rules};
 /// Rules for promoting the leaderboard's best; none given: it is not judged.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct PromotionArgs {
-    /// Promote if it is faster by this percentage on so many problems [default: all]; may be repeated
+    /// Promote if it is faster by this percentage on this number of problems [default: all]; may be
+    /// repeated
     #[arg(long, value_name = "PERCENT[:PROBLEMS]", value_parser = gain)]
     min_gain: Vec<Gain>,
 

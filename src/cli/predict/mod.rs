@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DEVICE", default_value = "vgpu:h100")]
     device: DeviceSelector,
 
-    /// Compile for this target [default: the GPU's, with the features that the search space asks for]
+    /// Compile for this target [default: the GPU's, with the features that the search space requires]
     #[arg(long, value_name = "sm_XX")]
     arch: Option<String>,
 

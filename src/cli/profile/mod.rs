@@ -59,9 +59,9 @@ pub(crate) struct Args {
 /// Source of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Source {
-    /// ncu where it can be used, else the virtual GPU
+    /// ncu if it can be used, else the virtual GPU
     Auto,
-    /// Nsight Compute; an error where it cannot be used
+    /// Nsight Compute; an error if it cannot be used
     Ncu,
     /// The virtual GPU's counters
     Vgpu,

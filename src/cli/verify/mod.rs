@@ -18,13 +18,13 @@ use tuner_device::DeviceSelector;
 use tuner_engine::job::ProveBudget;
 use tuner_report::export::{CodeChange, Shipped};
 
-/// Check that shipped headers, launchers and packages still build, are right and as fast as recorded
+/// Check that shipped headers, launchers and packages still build, are correct and as fast as recorded
 ///
-/// Every entry is rebuilt with the NVRTC that is here: from the source that a launcher holds, else from
-/// the project's template. The gate judges it on its own sizes and on all check problems, on the device
-/// that is here, a virtual one too. Template, machine code, registers and spills are compared with the
-/// record where both are for the same compute capability, and times where they are of the same device and
-/// kind. A change is reported and is no failure by itself.
+/// Every entry is rebuilt with the local NVRTC: from the source that a launcher holds, else from the
+/// project's template. The gate judges it on its own sizes and on all check problems, on the local device
+/// or a virtual one. Template, machine code, registers and spills are compared with the record if both are
+/// for the same compute capability, and times if they are of the same device and kind. A change is reported
+/// and is not a failure by itself.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
