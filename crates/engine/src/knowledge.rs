@@ -17,9 +17,9 @@ use tuner_search::{Experience, MAX_SOURCES};
 use tuner_store::{Related, RunId, RunStart, Store, StoreError, TaskStart};
 
 /// The first bytes of a database.
-const SQLITE: &[u8] = b"SQLite format 3\0";
+const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 /// Columns that hold a time, by preference, and their unit in microseconds.
-const TIMES: [(&str, f64); 5] = [
+const TIME_COLUMNS: [(&str, f64); 5] = [
     ("time_us_p50", 1.0),
     ("predicted_us", 1.0),
     ("time_us", 1.0),
@@ -29,7 +29,7 @@ const TIMES: [(&str, f64); 5] = [
 
 /// An invalid file of knowledge, with the reason.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {why}; --knowledge takes recorded files, databases of results, and CSV with a column for each parameter and one called {}", TIMES.map(|(name, _)| name).join(", "))]
+#[error("{path}: {why}; --knowledge takes recorded files, databases of results, and CSV with a column for each parameter and one called {}", TIME_COLUMNS.map(|(name, _)| name).join(", "))]
 pub struct KnowledgeError {
     pub(crate) path: String,
     why: String,
@@ -66,7 +66,7 @@ pub async fn read(path: &Path, kernel: &str) -> Result<KnowledgeFile, KnowledgeE
         kernel: None,
         experiences: Vec::new(),
     };
-    if bytes.starts_with(SQLITE) {
+    if bytes.starts_with(SQLITE_MAGIC) {
         // SQLite reads the file itself, and the copy may be large.
         drop(bytes);
         let store = Store::open_unchanged(path).await;
@@ -107,7 +107,7 @@ fn csv_rows(bytes: &[u8]) -> Result<Vec<(ConfigValues, Option<Micros>)>, String>
     let mut reader = csv::Reader::from_reader(bytes);
     let headings = reader.headers().map_err(|error| error.to_string())?.clone();
     let place = |name: &str| headings.iter().position(|heading| heading == name);
-    let time = TIMES
+    let time = TIME_COLUMNS
         .iter()
         .find_map(|(name, unit)| Some((place(name)?, *unit)));
     let (time, unit) = time.ok_or("no column holds times")?;

@@ -159,7 +159,7 @@ pub(super) struct Ledger {
 }
 
 /// Length of a task's list of the fastest. Proofs are postponed for few trials of a task.
-const FASTEST: usize = 16;
+const MAX_FASTEST: usize = 16;
 
 impl Best {
     fn rank(&self) -> (u8, f64) {
@@ -255,7 +255,7 @@ impl Ledger {
 fn insert_ranked(fastest: &mut Vec<Best>, found: Best) -> usize {
     let at = fastest.partition_point(|other| other.rank() <= found.rank());
     fastest.insert(at, found);
-    fastest.truncate(FASTEST);
+    fastest.truncate(MAX_FASTEST);
     at
 }
 

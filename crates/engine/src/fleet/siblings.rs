@@ -14,7 +14,7 @@ use tuner_core::units::{ContentHash, Micros};
 const APART_MIN: f64 = 0.02;
 
 /// Separator between a GPU's name and the mark of its separate group.
-const MARK: &str = " (apart: ";
+const GROUP_SEPARATOR: &str = " (apart: ";
 
 /// A time with its interval, microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -169,13 +169,14 @@ impl Siblings {
 /// Returns the stable name of a GPU in a separate group.
 #[must_use]
 pub fn name_apart(name: &str, host: &str, selector: &str) -> String {
-    format!("{}{MARK}{host} {selector})", kind_of(name))
+    format!("{}{GROUP_SEPARATOR}{host} {selector})", kind_of(name))
 }
 
 /// Returns the name of a GPU's kind, without its group.
 #[must_use]
 pub fn kind_of(name: &str) -> &str {
-    name.split_once(MARK).map_or(name, |(kind, _)| kind)
+    name.split_once(GROUP_SEPARATOR)
+        .map_or(name, |(kind, _)| kind)
 }
 
 #[cfg(test)]

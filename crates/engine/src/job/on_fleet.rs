@@ -55,7 +55,7 @@ pub(super) fn prepare(
 }
 
 /// Note for a space with a baseline if the GPU is on another machine.
-const ELSEWHERE: &str = "note: baselines are omitted: their commands need a local GPU, and the \
+const REMOTE_BASELINES_NOTE: &str = "note: baselines are omitted: their commands need a local GPU, and the \
      fleet's is remote; `tuner gate` on a machine with the GPU compares with them";
 
 /// Returns the one kind of device among those offered that matches the selector.
@@ -106,7 +106,7 @@ fn kernels(
     if planned.baselines.iter().any(Option::is_some) {
         let why = match facts.kind {
             DeviceKind::Vgpu => UNCOMPARED,
-            _ => ELSEWHERE,
+            _ => REMOTE_BASELINES_NOTE,
         };
         planned.notes.push(why.to_owned());
     }

@@ -19,7 +19,7 @@ const HOPELESS_TRIALS: f64 = 10.0;
 
 /// Share of the budget that the missing first trials of a postponed task may take before other tasks
 /// continue. Chosen so that saving a few seconds does not leave a task with its default only.
-const BRIEF: f64 = 0.05;
+const FIRST_TRIALS_SHARE: f64 = 0.05;
 
 /// Rule for the next task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -147,7 +147,7 @@ impl TaskState {
         let cost = account.cost_of_trial().map(|cost| cost * missing as f64);
         let short = cost
             .zip(budget)
-            .is_some_and(|(cost, budget)| cost <= BRIEF * budget);
+            .is_some_and(|(cost, budget)| cost <= FIRST_TRIALS_SHARE * budget);
         account.postponed && missing > 0 && short
     }
 
