@@ -9,7 +9,7 @@ use tuner_core::element::Element;
 use tuner_core::units::ContentHash;
 
 /// Number of largest values that are moved, and of smallest ones.
-const MOVED: usize = 64;
+const MOVED_PER_END: usize = 64;
 
 /// Elements that no launch reads, by argument.
 pub(super) type UnreadElements = BTreeMap<usize, Vec<Range<u64>>>;
@@ -86,12 +86,12 @@ fn extremes(bytes: &[u8], element: Element) -> Vec<usize> {
 
 /// Returns the indices of the greatest keys, the greatest first.
 fn greatest(keys: impl Iterator<Item = (i64, usize)>) -> Vec<usize> {
-    let mut kept = BinaryHeap::with_capacity(MOVED + 1);
+    let mut kept = BinaryHeap::with_capacity(MOVED_PER_END + 1);
     for key in keys {
         // Evicts the smallest of the kept keys.
-        if kept.len() < MOVED || kept.peek().is_some_and(|Reverse(least)| *least < key) {
+        if kept.len() < MOVED_PER_END || kept.peek().is_some_and(|Reverse(least)| *least < key) {
             kept.push(Reverse(key));
-            if kept.len() > MOVED {
+            if kept.len() > MOVED_PER_END {
                 kept.pop();
             }
         }

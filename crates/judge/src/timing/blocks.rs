@@ -101,7 +101,7 @@ const REWARM_SAMPLES: u32 = 60;
 /// Last warm-up samples whose median becomes the reference's time.
 const UNIT_SAMPLES: usize = 15;
 /// Pause after the device throttled: NVBench's delay.
-const RECOVERY: Duration = Duration::from_millis(50);
+const THROTTLE_PAUSE: Duration = Duration::from_millis(50);
 
 impl Blocks {
     /// Creates blocks of `inner_count` samples between two of `outer`; `expected`: time and clock
@@ -239,7 +239,7 @@ impl Blocks {
             self.trouble.slowed = true;
             return true;
         }
-        self.pause = Some(RECOVERY);
+        self.pause = Some(THROTTLE_PAUSE);
         self.pauses += 1;
         self.trouble.throttled += 1;
         // Drift cancels only between adjacent samples, and the pause would separate these.

@@ -9,10 +9,10 @@ use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, PlanArgument};
 
 /// Scattered zeros of an input: few, so that most sums contain none.
-const SCATTERED: u64 = 64;
+const SCATTERED_ZEROS: u64 = 64;
 
 /// Minimum number of elements for each scattered zero.
-const SPACING: u64 = 16;
+const MIN_ELEMENTS_PER_ZERO: u64 = 16;
 
 /// Builds the inputs with zeros; `None` if a built-in oracle has its own cases, or no input can hold a
 /// zero. All candidates share them.
@@ -43,7 +43,7 @@ fn can_hold_zeros(argument: &PlanArgument) -> bool {
 /// Sets a row and scattered elements to zero. Inputs of a few numbers, such as a scale, are unchanged.
 fn with_zeros(bytes: &Arc<[u8]>, argument: &PlanArgument, seed: u64) -> Arc<[u8]> {
     let (element, count) = (argument.element, argument.count());
-    if count < SPACING {
+    if count < MIN_ELEMENTS_PER_ZERO {
         return Arc::clone(bytes);
     }
     let mut zeroed = bytes.to_vec();
@@ -55,11 +55,11 @@ fn with_zeros(bytes: &Arc<[u8]>, argument: &PlanArgument, seed: u64) -> Arc<[u8]
         let start = rng.random_range(0..rows) * row;
         set_to_zero(&mut zeroed, element, start..start + row);
     } else {
-        let length = count / SPACING;
+        let length = count / MIN_ELEMENTS_PER_ZERO;
         let start = rng.random_range(0..=count - length);
         set_to_zero(&mut zeroed, element, start..start + length);
     }
-    for _ in 0..(count / SPACING).min(SCATTERED) {
+    for _ in 0..(count / MIN_ELEMENTS_PER_ZERO).min(SCATTERED_ZEROS) {
         let at = rng.random_range(0..count);
         set_to_zero(&mut zeroed, element, at..at + 1);
     }
