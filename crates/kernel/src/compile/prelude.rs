@@ -18,9 +18,9 @@ use tuner_core::units::ContentHash;
 
 /// Number of recent compiles among which the same prelude must occur. A prelude that never recurs, for
 /// example with options that differ in each candidate, is not precompiled.
-const RECENT: usize = 4;
+const RECENT_COMPILES: usize = 4;
 /// Maximum number of preludes whose words are cached.
-const KNOWN: usize = 64;
+const MAX_CACHED_PRELUDES: usize = 64;
 
 /// Words of a library's files; `None` if some of the files are not the library's.
 type Words = Option<Arc<BTreeSet<String>>>;
@@ -74,7 +74,7 @@ impl Preludes {
         let mut recent = lock(&self.recent);
         let known = recent.contains(&key);
         recent.push_front(key);
-        recent.truncate(RECENT);
+        recent.truncate(RECENT_COMPILES);
         known
     }
 
@@ -93,7 +93,7 @@ impl Preludes {
         known.unwrap_or_else(|| {
             let words = resolver.words(text).map(Arc::new);
             let mut all = lock(&self.words);
-            if all.len() >= KNOWN {
+            if all.len() >= MAX_CACHED_PRELUDES {
                 all.clear();
             }
             all.insert(key, words.clone());

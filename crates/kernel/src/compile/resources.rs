@@ -176,7 +176,7 @@ pub(super) fn unsupported(log: &str) -> Option<Unsupported<'_>> {
 }
 
 /// Targets of instructions that only some architectures have (PTX ISA 9.0, "Target ISA Notes").
-const HOMES: [(&str, &str); 4] = [
+const TARGETS_BY_INSTRUCTION: [(&str, &str); 4] = [
     (
         "wgmma",
         "sm_90a (compute capability 9.0, such as vgpu:h100)",
@@ -203,7 +203,9 @@ pub(super) fn target_advice(log: &str, named: bool) -> String {
         return String::new();
     };
     let family = found.instruction.split('.').next().unwrap_or_default();
-    let home = HOMES.iter().find(|(name, _)| *name == family);
+    let home = TARGETS_BY_INSTRUCTION
+        .iter()
+        .find(|(name, _)| *name == family);
     let home = home.map_or_else(String::new, |(name, targets)| {
         format!("\nhelp: `{name}` exists on {targets}\n")
     });
