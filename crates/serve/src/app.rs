@@ -25,11 +25,11 @@ const READERS: usize = 4;
 
 /// Maximum age of a cached answer while results arrive, and while no change is known (another process may
 /// write to the database).
-const FRESH: Duration = Duration::from_millis(250);
-const UNCHANGED: Duration = Duration::from_secs(1);
+const MAX_ANSWER_AGE: Duration = Duration::from_millis(250);
+const MAX_UNCHANGED_AGE: Duration = Duration::from_secs(1);
 
 /// Maximum number of cached answers, so that arbitrary queries cannot exhaust the memory.
-const CACHED: usize = 256;
+const MAX_CACHED_ANSWERS: usize = 256;
 
 /// Maximum length of a cached answer, bytes.
 const MAX_CACHED_BYTES: usize = 1 << 20;
@@ -150,7 +150,7 @@ impl App {
         let version = self.live.version();
         if let Some((at, of, answer)) = slot.as_ref() {
             let age = at.elapsed();
-            if age < FRESH || (*of == version && age < UNCHANGED) {
+            if age < MAX_ANSWER_AGE || (*of == version && age < MAX_UNCHANGED_AGE) {
                 return Ok(response(answer.clone()));
             }
         }
@@ -246,9 +246,9 @@ pub(super) fn run_view(row: RunRow) -> RunView {
     }
 }
 
-/// Returns the slot of a name. With more than [`CACHED`] names all slots are dropped first.
+/// Returns the slot of a name. With more than [`MAX_CACHED_ANSWERS`] names all slots are dropped first.
 fn slot_of(cache: &mut HashMap<String, Arc<Slot>>, name: String) -> Arc<Slot> {
-    if cache.len() >= CACHED && !cache.contains_key(&name) {
+    if cache.len() >= MAX_CACHED_ANSWERS && !cache.contains_key(&name) {
         cache.clear();
     }
     Arc::clone(cache.entry(name).or_default())
@@ -256,15 +256,15 @@ fn slot_of(cache: &mut HashMap<String, Arc<Slot>>, name: String) -> Arc<Slot> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, CACHED, slot_of};
+    use super::{Arc, MAX_CACHED_ANSWERS, slot_of};
 
     #[test]
     fn queries_of_many_names_keep_few_answers() {
         let mut cache = super::HashMap::new();
-        for number in 0..3 * CACHED {
+        for number in 0..3 * MAX_CACHED_ANSWERS {
             let slot = slot_of(&mut cache, number.to_string());
             assert!(Arc::ptr_eq(&slot, &slot_of(&mut cache, number.to_string())));
-            assert!(cache.len() <= CACHED, "{number}");
+            assert!(cache.len() <= MAX_CACHED_ANSWERS, "{number}");
         }
     }
 }

@@ -18,13 +18,13 @@ use tuner_engine::{EngineError, Event, Report, StopReason};
 use tuner_store::{Failure, JobState, QueuedJob, RunId, RunRow, StoreError};
 
 /// Polling interval of the queue: a `tuner submit` writes to the database directly.
-const LOOK: Duration = Duration::from_millis(500);
+const QUEUE_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Interval between stores of a run's used time.
-const NOTE: Duration = Duration::from_secs(10);
+const USED_TIME_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Delay before a run whose results could not be stored is retried.
-const RETRY: Duration = Duration::from_secs(10);
+const STORE_RETRY_DELAY: Duration = Duration::from_secs(10);
 
 /// Maximum wait of the shutdown for candidates on their devices.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(60);
@@ -55,14 +55,14 @@ pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
                 Err(error) => tracing::error!(%error, "the queue cannot be read; trying again"),
             }
         }
-        if noted.elapsed() >= NOTE {
+        if noted.elapsed() >= USED_TIME_INTERVAL {
             noted = Instant::now();
             note_time(&app, &busy).await;
         }
         tokio::select! {
             Some(left) = working.join_next(), if !working.is_empty() => leave(&mut busy, left),
             () = app.wake.notified() => {}
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(QUEUE_POLL_INTERVAL) => {}
             () = tuner_engine::turned(&mut ending) => {}
         }
     }
@@ -158,7 +158,7 @@ async fn begin(
             }
             // After a pause the device is available for the next attempt.
             working.spawn(async move {
-                tokio::time::sleep(RETRY).await;
+                tokio::time::sleep(STORE_RETRY_DELAY).await;
                 device
             });
         }
@@ -204,7 +204,7 @@ async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
     match &result {
         Err(error) if state == JobState::Queued => {
             tracing::error!(run = %queued.id, %error, "it cannot go on now; trying again");
-            let wait = tokio::time::sleep(RETRY);
+            let wait = tokio::time::sleep(STORE_RETRY_DELAY);
             tokio::select! {
                 () = wait => {}
                 () = tuner_engine::turned(&mut ending) => {}

@@ -17,7 +17,7 @@ use subtle::ConstantTimeEq as _;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Paths served without a token: static pages and liveness.
-const OPEN: [&str; 7] = [
+const PUBLIC_PATHS: [&str; 7] = [
     "/",
     "/dashboard.js",
     "/echarts.js",
@@ -135,7 +135,7 @@ fn is_local(host: &str) -> bool {
 
 fn unauthorized(app: &App, headers: &HeaderMap, path: &str) -> Option<Problem> {
     let token = app.settings.token.as_ref()?;
-    if OPEN.contains(&path) {
+    if PUBLIC_PATHS.contains(&path) {
         return None;
     }
     let shown = headers

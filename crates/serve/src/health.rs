@@ -8,9 +8,9 @@ use tuner_kernel::compile::Surroundings;
 use tuner_store::MAX_QUEUED_RUNS;
 
 /// Maximum time of a write before the database counts as locked.
-const SOON: Duration = Duration::from_millis(1500);
+const WRITE_TIMEOUT: Duration = Duration::from_millis(1500);
 /// Interval between periodic examinations.
-const PERIOD: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Names of conditions in `/healthz` and `/metrics`.
 pub(super) const NAMES: [&str; 5] = [
@@ -24,7 +24,7 @@ pub(super) const NAMES: [&str; 5] = [
 /// Checks the daemon: a test write, the queue, the compiler and the devices.
 pub(super) async fn examine(app: &App) -> Health {
     let mut found = Vec::new();
-    let status = match tokio::time::timeout(SOON, app.store.ping()).await {
+    let status = match tokio::time::timeout(WRITE_TIMEOUT, app.store.ping()).await {
         Ok(Ok(())) => None,
         Ok(Err(error)) => {
             found.push(("database_not_writable", error.to_string()));
@@ -34,7 +34,7 @@ pub(super) async fn examine(app: &App) -> Health {
             let detail = format!(
                 "no write came through for {} s: another process keeps the database locked (a \
                  backup, an open transaction), or disk or processors are overloaded",
-                SOON.as_secs_f64()
+                WRITE_TIMEOUT.as_secs_f64()
             );
             found.push(("database_locked", detail));
             Some("waiting")
@@ -79,7 +79,7 @@ pub(super) async fn watch(app: std::sync::Arc<App>) {
     loop {
         examine(&app).await;
         tokio::select! {
-            () = tokio::time::sleep(PERIOD) => {}
+            () = tokio::time::sleep(CHECK_INTERVAL) => {}
             () = tuner_engine::turned(&mut ending) => return,
         }
     }

@@ -23,7 +23,7 @@ const MAX_CONNECTIONS: usize = 8192;
 const CONNECTION_SHARE: u64 = 2;
 
 /// Timeout of a request head.
-const HEAD: Duration = Duration::from_secs(15);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Time for open connections at shutdown.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
@@ -99,7 +99,7 @@ async fn converse(stream: TcpStream, router: Router, app: &App) {
     let mut ending = app.ending.clone();
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(64 * 1024)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);

@@ -16,13 +16,13 @@ use tuner_engine::{Event, TrialEvent};
 use tuner_store::{CurvePoint, RunTask};
 
 /// Maximum number of events that a slow reader may lag; older ones are dropped and reported as `lag`.
-const BACKLOG: usize = 1024;
+const MAX_LAG_EVENTS: usize = 1024;
 
 /// Maximum number of finished runs whose events were never requested; older ones are dropped.
-const UNHEARD: usize = 8;
+const MAX_UNREAD_RUNS: usize = 8;
 
 /// Maximum points of a curve. A best time improves tens of times, so this is only a safety limit.
-const CURVE: usize = 4096;
+const MAX_CURVE_POINTS: usize = 4096;
 
 /// A running run.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl LiveRun {
     /// Creates a run whose engine is about to begin.
     #[must_use]
     pub(super) fn new(view: RunView, spent_s: f64) -> Self {
-        let (events, listener) = broadcast::channel(BACKLOG);
+        let (events, listener) = broadcast::channel(MAX_LAG_EVENTS);
         Self {
             unheard: Mutex::new(Some(Unheard {
                 view: view.clone(),
@@ -122,7 +122,7 @@ impl LiveRun {
     pub(super) fn listen(&self) -> (RunView, Option<Arc<str>>, broadcast::Receiver<Arc<str>>) {
         let state = lock(&self.state);
         if let Some(Unheard { view, events }) = lock(&self.unheard).take()
-            && events.len() <= BACKLOG
+            && events.len() <= MAX_LAG_EVENTS
         {
             return (view, None, events);
         }
@@ -223,7 +223,7 @@ impl LiveState {
             task.timing = trial.timing;
             task.best_config = Some(trial.config.clone());
             task.best_compared = trial.compared;
-            if task.curve.len() < CURVE {
+            if task.curve.len() < MAX_CURVE_POINTS {
                 let evals = task.evals;
                 task.curve.push(CurvePoint { evals, us });
             }
@@ -280,7 +280,7 @@ impl Live {
         if lock(&run.unheard).is_some() {
             let mut unheard = lock(&self.unheard);
             unheard.push_back((id.to_owned(), Arc::clone(&run)));
-            if unheard.len() > UNHEARD {
+            if unheard.len() > MAX_UNREAD_RUNS {
                 unheard.pop_front();
             }
         }

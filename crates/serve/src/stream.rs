@@ -20,20 +20,20 @@ use tokio::sync::mpsc;
 pub(super) const MAX_STREAMS: usize = 4096;
 
 /// Queued chunks of a client.
-const QUEUE: usize = 8;
+const MAX_QUEUED_CHUNKS: usize = 8;
 
 /// Interval of keep-alive comments, which keep proxies from closing an idle stream and detect
 /// disconnected clients.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Shortest interval between published states of all runs.
-const PUBLISH: Duration = Duration::from_millis(300);
+const PUBLISH_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Polling interval of a queued run.
-const LOOK: Duration = Duration::from_millis(300);
+const QUEUE_POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Maximum number of trials joined into one chunk.
-const JOIN: usize = 256;
+const MAX_JOINED_TRIALS: usize = 256;
 
 /// Formats an event.
 fn event(name: &str, data: &str) -> String {
@@ -95,7 +95,7 @@ where
             format!("{MAX_STREAMS} event streams are open; close one, or poll /api/v1/runs"),
         ));
     }
-    let (sender, chunks) = mpsc::channel(QUEUE);
+    let (sender, chunks) = mpsc::channel(MAX_QUEUED_CHUNKS);
     let work = task(Arc::clone(app), Client { chunks: sender });
     tokio::spawn(async move {
         let _: Result<(), Disconnected> = work.await;
@@ -128,7 +128,7 @@ pub(super) async fn publish(app: Arc<App>) {
             app.published.send_replace(json(&runs).into());
         }
         tokio::select! {
-            () = tokio::time::sleep(PUBLISH) => {}
+            () = tokio::time::sleep(PUBLISH_INTERVAL) => {}
             () = tuner_engine::turned(&mut ending) => {}
         }
     }
@@ -191,7 +191,7 @@ pub(super) fn open_run(app: &Arc<App>, id: String) -> Result<Response, Problem> 
                 client.send(event("snapshot", &json(&view))).await?;
             }
             tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(QUEUE_POLL_INTERVAL) => {}
                 () = client.chunks.closed() => return Err(Disconnected),
                 () = tuner_engine::turned(&mut ending) => {}
             }
@@ -213,7 +213,7 @@ async fn follow(app: &App, run: &LiveRun, client: &Client) -> Result<(), Disconn
                 Ok(first) => {
                     let mut chunk = event(name(&first), &first);
                     // Available events are sent in one write.
-                    for _ in 0..JOIN {
+                    for _ in 0..MAX_JOINED_TRIALS {
                         let Ok(next) = events.try_recv() else { break };
                         chunk.push_str(&event(name(&next), &next));
                     }

@@ -43,7 +43,7 @@ fn trial(number: u64, us: Option<f64>) -> Event {
 fn who_falls_behind_the_backlog_is_told_how_far_and_catches_up_by_a_snapshot() {
     let run = run();
     let (_, _, mut slow) = run.listen();
-    let all = BACKLOG as u64 + 500;
+    let all = MAX_LAG_EVENTS as u64 + 500;
     for number in 0..all {
         run.take(&trial(number, None));
     }
@@ -76,11 +76,11 @@ fn the_first_that_listens_hears_everything_even_after_the_end() {
 #[test]
 fn who_listens_first_and_too_late_for_all_events_gets_the_run_as_it_is() {
     let run = run();
-    for number in 0..BACKLOG as u64 + 1 {
+    for number in 0..MAX_LAG_EVENTS as u64 + 1 {
         run.take(&trial(number, None));
     }
     let (view, _, events) = run.listen();
-    assert_eq!((view.evals, events.len()), (BACKLOG as u64 + 1, 0));
+    assert_eq!((view.evals, events.len()), (MAX_LAG_EVENTS as u64 + 1, 0));
 }
 
 #[test]
