@@ -13,19 +13,19 @@ use std::time::Duration;
 pub(crate) use tuner_engine::turned;
 
 /// Timeout of a request to the server.
-const REQUEST: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Retry interval while the server does not answer.
 pub(crate) const AGAIN: Duration = Duration::from_secs(1);
 
 /// Retention of unread orders and answers.
-const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+const RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Retention of events.
 const EVENTS_KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// Window in which the server discards duplicate messages.
-const DUPLICATES: Duration = Duration::from_secs(120);
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 /// Maximum number of unacknowledged orders.
 const IN_HAND_MAX: i64 = 65_536;
@@ -191,14 +191,14 @@ impl Wire {
             let options = access
                 .options()?
                 .name("tuner")
-                .connection_timeout(REQUEST)
-                .request_timeout(Some(REQUEST))
+                .connection_timeout(REQUEST_TIMEOUT)
+                .request_timeout(Some(REQUEST_TIMEOUT))
                 .reconnect_delay_callback(|tries| Duration::from_millis(50 << tries.min(5)))
                 .event_callback(move |event| notice(Arc::clone(&seen), event));
             let error = match options.connect(&servers[..]).await {
                 Ok(client) => {
                     let mut context = jetstream::new(client.clone());
-                    context.set_timeout(REQUEST);
+                    context.set_timeout(REQUEST_TIMEOUT);
                     return Ok(Self {
                         client,
                         context,
@@ -313,13 +313,13 @@ async fn notice(connection: Arc<Connection>, event: Event) {
 async fn make(context: &Context, names: &Names, limits: Option<Limits>) -> Result<(), String> {
     make_streams(context, names).await?;
     let Some(limits) = limits else { return Ok(()) };
-    Objects::make(context, &names.files(), None, KEPT).await?;
+    Objects::make(context, &names.files(), None, RETENTION).await?;
     let most = Some(limits.cubin_bytes);
-    Objects::make(context, &names.cubins(), most, KEPT).await?;
+    Objects::make(context, &names.cubins(), most, RETENTION).await?;
     for (bucket, max_age) in [
         (names.workers(), limits.presence),
         (names.hubs(), limits.presence),
-        (names.compiled(), KEPT),
+        (names.compiled(), RETENTION),
     ] {
         if context.get_key_value(&bucket).await.is_ok() {
             continue;
@@ -343,8 +343,8 @@ async fn make_streams(context: &Context, names: &Names) -> Result<(), String> {
         subjects: vec![subjects],
         retention: RetentionPolicy::WorkQueue,
         storage: StorageType::File,
-        max_age: KEPT,
-        duplicate_window: DUPLICATES,
+        max_age: RETENTION,
+        duplicate_window: DUPLICATE_WINDOW,
         // `hub/watch` reads single messages to determine whether an order is lost.
         allow_direct: true,
         ..Config::default()
@@ -357,7 +357,7 @@ async fn make_streams(context: &Context, names: &Names) -> Result<(), String> {
         max_messages: 10_000,
         max_bytes: 4 << 20,
         max_age: EVENTS_KEPT,
-        duplicate_window: DUPLICATES,
+        duplicate_window: DUPLICATE_WINDOW,
         ..Config::default()
     };
     let streams = [

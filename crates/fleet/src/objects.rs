@@ -8,10 +8,10 @@ use tokio::io::AsyncReadExt as _;
 use tuner_core::units::ContentHash;
 
 /// Timeout of one object's transfer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Share of a full store that is freed for a new object.
-const FREED: f64 = 0.25;
+const FREED_SHARE: f64 = 0.25;
 
 /// Reason for a missing object.
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +97,8 @@ impl Objects {
 
     async fn put_as(&self, hash: &ContentHash, content: &[u8]) -> Result<(), ObjectError> {
         let mut reader = content;
-        let stored = tokio::time::timeout(PATIENCE, self.store.put(hash.as_str(), &mut reader));
+        let stored =
+            tokio::time::timeout(TRANSFER_TIMEOUT, self.store.put(hash.as_str(), &mut reader));
         match stored.await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(ObjectError::Server(error.to_string())),
@@ -140,7 +141,7 @@ impl Objects {
                 Err(error) => Err(ObjectError::Server(error.to_string())),
             }
         };
-        let content = tokio::time::timeout(PATIENCE, fetch).await;
+        let content = tokio::time::timeout(TRANSFER_TIMEOUT, fetch).await;
         let content =
             content.unwrap_or_else(|_| Err(ObjectError::Server("no answer".to_owned())))?;
         // The client's digest is claimed by the sender; the order specifies this hash.
@@ -170,7 +171,7 @@ impl Objects {
         let total: usize = objects.iter().map(|(_, _, size)| size).sum();
         let mut freed = 0.0;
         for (_, name, size) in objects {
-            if freed >= FREED * total as f64 {
+            if freed >= FREED_SHARE * total as f64 {
                 break;
             }
             if self.store.delete(&name).await.is_ok() {

@@ -26,7 +26,7 @@ use tuner_engine::threads::start_runtime;
 use tuner_store::RunId;
 
 /// Interval between checks for present workers.
-const LOOK: Duration = Duration::from_secs(1);
+const WORKER_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Settings of a hub.
 #[derive(Debug, Clone)]
@@ -100,7 +100,7 @@ impl Hub {
                 let now = view::read(&looking, &server).await;
                 *lock(&place) = now;
                 drop(place);
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(WORKER_CHECK_INTERVAL).await;
             }
         });
         Ok(Arc::new(Self {

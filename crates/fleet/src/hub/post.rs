@@ -13,7 +13,7 @@ use tuner_engine::fleet::{PROTOCOL, Step, WorkOrder};
 const LOOKUPS_MAX: usize = 64;
 
 /// Time to collect look-ups for a message: a fraction of a round trip to a worker.
-const LINGER: Duration = Duration::from_micros(200);
+const BATCH_WINDOW: Duration = Duration::from_micros(200);
 
 /// An order to send.
 pub(super) struct Outgoing {
@@ -31,7 +31,7 @@ pub(super) async fn post(run: Arc<Run>, mut orders: mpsc::UnboundedReceiver<Outg
             () = turned(&mut ended) => return,
         }
         if waiting.iter().any(|outgoing| is_shared(&run, outgoing)) {
-            tokio::time::sleep(LINGER).await;
+            tokio::time::sleep(BATCH_WINDOW).await;
             while waiting.len() < LOOKUPS_MAX
                 && let Ok(more) = orders.try_recv()
             {

@@ -14,13 +14,13 @@ use tuner_core::units::ContentHash;
 use tuner_engine::fleet::Answer;
 
 /// Maximum number of answers of a fetch.
-const BATCH: usize = 256;
+const MAX_FETCHED_ANSWERS: usize = 256;
 
 /// Expiry of a fetch request on the server.
-const EXPIRES: Duration = Duration::from_secs(10);
+const FETCH_EXPIRY: Duration = Duration::from_secs(10);
 
 /// Idle heartbeat interval.
-const HEARTBEAT: Duration = Duration::from_secs(2);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Maximum bytes of answers kept for orders of an earlier process; answers to unknown orders are included.
 const MAX_UNASKED_BYTES: usize = 64 << 20;
@@ -34,9 +34,9 @@ pub(super) async fn receive(run: Arc<Run>, mut consumer: Consumer<pull::Config>)
     loop {
         let messages = consumer
             .stream()
-            .max_messages_per_batch(BATCH)
-            .expires(EXPIRES)
-            .heartbeat(HEARTBEAT)
+            .max_messages_per_batch(MAX_FETCHED_ANSWERS)
+            .expires(FETCH_EXPIRY)
+            .heartbeat(HEARTBEAT_INTERVAL)
             .messages()
             .await;
         if let Ok(mut messages) = messages {

@@ -9,7 +9,7 @@ use tuner_core::provenance;
 use tuner_engine::fleet::{HubView, Session as _, Step};
 
 /// Sampling interval of waiting times.
-const TICK: Duration = Duration::from_millis(200);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Number of silent periods after which an order is searched for.
 const SILENT_PERIODS: u32 = 3;
@@ -18,7 +18,7 @@ const SILENT_PERIODS: u32 = 3;
 const LOOKED_FOR: usize = 64;
 
 /// Time without a worker before a warning.
-const ALONE: Duration = Duration::from_secs(10);
+const NO_WORKER_DELAY: Duration = Duration::from_secs(10);
 
 /// Claims the run. A claim of another live process is an error.
 pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
@@ -38,7 +38,7 @@ pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
                 // Another process was faster; its claim is checked next.
                 Err(error) => tracing::debug!(%error, "the run is claimed by another hub"),
             }
-            tokio::time::sleep(TICK).await;
+            tokio::time::sleep(SAMPLE_INTERVAL).await;
             continue;
         };
         let holder: HubView = serde_json::from_slice(&entry.value).unwrap_or_default();
@@ -65,7 +65,7 @@ pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
                 pid: holder.pid,
             });
         }
-        tokio::time::sleep(TICK).await;
+        tokio::time::sleep(SAMPLE_INTERVAL).await;
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) async fn watch(run: Weak<Run>) {
     let mut looked = Instant::now();
     let mut alone_since = Some(Instant::now());
     loop {
-        tokio::time::sleep(TICK).await;
+        tokio::time::sleep(SAMPLE_INTERVAL).await;
         let Some(run) = run.upgrade() else { return };
         if *run.ended.borrow() {
             return;
@@ -106,7 +106,7 @@ fn note_waits(run: &Run) {
         .filter(|waiting| matches!(waiting.order.step, Step::Compile { .. }))
         .count();
     let judging = state.waiting.len() - compiling;
-    let seconds = TICK.as_secs_f64();
+    let seconds = SAMPLE_INTERVAL.as_secs_f64();
     if compiling > 0 && judging < capacity.devices {
         state.devices_waited += seconds * (capacity.devices - judging) as f64;
     }
@@ -123,7 +123,7 @@ fn alone(run: &Run, since: &mut Option<Instant>) {
         return;
     }
     let began = *since.get_or_insert_with(Instant::now);
-    if began.elapsed() >= ALONE {
+    if began.elapsed() >= NO_WORKER_DELAY {
         tracing::warn!(
             "no worker of the fleet takes candidates for {}; waiting (start one: tuner worker \
              --fleet URL)",

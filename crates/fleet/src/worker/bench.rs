@@ -17,7 +17,7 @@ use tuner_kernel::catalog::check_laid_out;
 const FILE_BYTES_MAX: usize = 1 << 30;
 
 /// Maximum number of benches of each kind: each may keep a device open.
-const KEPT: usize = 2;
+const MAX_BENCHES: usize = 2;
 
 /// Use of a bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Benches {
         }
         let bench = Arc::new(make(link, machine, assignment, used).await?);
         known.push_back((assignment.clone(), used, Arc::clone(&bench)));
-        if known.iter().filter(|(_, other, _)| *other == used).count() > KEPT
+        if known.iter().filter(|(_, other, _)| *other == used).count() > MAX_BENCHES
             && let Some(oldest) = known.iter().position(|(_, other, _)| *other == used)
         {
             let oldest = known.remove(oldest);

@@ -25,7 +25,7 @@ use tuner_engine::fleet::{PROTOCOL, WorkerView};
 use tuner_engine::job::WorkerResource;
 
 /// Interval between checks for queues that a hub has not created yet.
-const LOOK: Duration = Duration::from_millis(500);
+const QUEUE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Sink for user messages, one line each.
 pub type Say = Arc<dyn Fn(String) + Send + Sync>;
@@ -121,7 +121,7 @@ async fn join(wire: &Wire, names: &Names, say: &Say) -> Result<Link, FleetError>
                 }
             }
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(QUEUE_CHECK_INTERVAL).await;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Queues: orders are pulled only if there is capacity, so a slow worker never hoards them.
 
-use super::{LOOK, Worker, pause};
+use super::{QUEUE_CHECK_INTERVAL, Worker, pause};
 use crate::link::turned;
 use crate::names::Queue;
 use async_nats::jetstream::Message;
@@ -19,7 +19,7 @@ const RECORDED_IN_HAND: usize = 8;
 const EXPIRES_MAX: Duration = Duration::from_secs(5);
 
 /// Progress messages per acknowledgement deadline.
-const PROGRESS: u32 = 3;
+const PROGRESS_PER_DEADLINE: u32 = 3;
 
 /// Timing derived from a queue's settings.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ impl Pace {
         let wait = wait.max(Duration::from_millis(300));
         Self {
             expires: (wait / 2).min(EXPIRES_MAX),
-            progress: wait / PROGRESS,
+            progress: wait / PROGRESS_PER_DEADLINE,
         }
     }
 }
@@ -155,7 +155,7 @@ impl Worker {
                     serving.spawn(worker.serve_compile(name, room));
                 }
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(QUEUE_CHECK_INTERVAL).await;
         }
         while serving.join_next().await.is_some() {}
     }
@@ -187,7 +187,10 @@ impl Worker {
                     return;
                 };
                 // Short, so that other queues of this machine are also served.
-                match self.next(&consumer, pace.expires.min(LOOK)).await {
+                match self
+                    .next(&consumer, pace.expires.min(QUEUE_CHECK_INTERVAL))
+                    .await
+                {
                     Ok(Some(message)) => {
                         let worker = Arc::clone(&self);
                         handling.spawn(async move {

@@ -13,12 +13,12 @@ use tuner_engine::job::{Bench, LendError};
 use tuner_space::Config;
 
 /// Timeout of the hub's decision.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DECISION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Polling interval of the decision.
-const LOOK: Duration = Duration::from_millis(100);
+const DECISION_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Number of polls after which the times are sent again.
-const LOOKS: u64 = 50;
+const POLLS_PER_SEND: u64 = 50;
 
 impl Worker {
     /// Reports whether the GPU is in a different group than the run's. It then only takes candidates of its
@@ -55,13 +55,14 @@ impl Worker {
     ) -> Result<Option<String>, LendError> {
         let name = self.record().name.clone();
         let began = Instant::now();
-        let mut looks = 0;
-        while began.elapsed() < PATIENCE {
-            if looks % LOOKS == 0 {
-                self.send_times(message, times, looks / LOOKS).await?;
+        let mut polls = 0;
+        while began.elapsed() < DECISION_TIMEOUT {
+            if polls % POLLS_PER_SEND == 0 {
+                self.send_times(message, times, polls / POLLS_PER_SEND)
+                    .await?;
             }
-            looks += 1;
-            tokio::time::sleep(LOOK).await;
+            polls += 1;
+            tokio::time::sleep(DECISION_POLL_INTERVAL).await;
             let record = self.siblings(&message.run).await;
             let mut all = record.placed.into_iter();
             if let Some(placed) = all.find(|one| one.worker == name && one.task == times.task) {
