@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 /// Path of reports; `None` before the hook is set.
-static PLACE: Mutex<Option<PathBuf>> = Mutex::new(None);
+static REPORT_PATH: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 thread_local! {
     /// Panics of this thread are expected and not reported.
@@ -29,7 +29,7 @@ pub fn catch_quietly<T>(work: impl FnOnce() -> T) -> std::thread::Result<T> {
 
 /// Installs a hook that writes each panic's report to this file in addition to the usual output.
 pub fn report_to(path: PathBuf) {
-    let before = lock(&PLACE).replace(path);
+    let before = lock(&REPORT_PATH).replace(path);
     // The hook is already set; a second one would call it as the usual output and report twice.
     if before.is_some() {
         return;
@@ -39,7 +39,7 @@ pub fn report_to(path: PathBuf) {
         if QUIET.get() {
             return;
         }
-        let path = lock(&PLACE).clone();
+        let path = lock(&REPORT_PATH).clone();
         if let Some(path) = path {
             // A report that cannot be written must not hide the panic.
             let _ = private::write_file(&path, &[report(panic).as_bytes()]);
