@@ -14,7 +14,7 @@ const VARIABLE: &str = "TUNER_ANSWER_ID";
 /// busy machine only ends when it is scheduled next.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause between two searches.
-const PAUSE: Duration = Duration::from_millis(1);
+const SEARCH_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Number of commands so far, for the values of the variable.
 static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -75,7 +75,7 @@ impl Drop for Descendants {
                 // It may have ended meanwhile.
                 let _ = kill_process(process, Signal::KILL);
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(SEARCH_INTERVAL);
         }
     }
 }
