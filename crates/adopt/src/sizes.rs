@@ -13,7 +13,7 @@ const MAX_THREADS: i64 = 1 << 13;
 /// Approximate number of elements of a checked buffer.
 const MAX_ELEMENTS: i64 = 1 << 16;
 /// Smallest reduced size: warps stay whole.
-const LEAST: i64 = 32;
+const MIN_REDUCED_SIZE: i64 = 32;
 /// Smallest reduced value of a size that only counts blocks.
 const LEAST_BLOCKS: i64 = 4;
 /// Maximum elements of a buffer with a guessed extent.
@@ -344,7 +344,11 @@ fn smaller(
     };
     let first = most(true) > most(false);
     [first, !first].into_iter().find_map(|of_blocks| {
-        let least = if of_blocks { LEAST_BLOCKS } else { LEAST };
+        let least = if of_blocks {
+            LEAST_BLOCKS
+        } else {
+            MIN_REDUCED_SIZE
+        };
         // The largest sufficient bound is used, so that sizes shrink no more than necessary.
         let bounds = (0..62).rev().map(|power| 1_i64 << power);
         let mut trials = bounds
