@@ -15,9 +15,9 @@ use tuner_serve::view::{Health, RunView, Stopping};
 use tuner_store::{DaemonRow, Store};
 
 /// Maximum time for a restarting daemon to become reachable before its followers fail.
-const COMES_BACK: Duration = Duration::from_secs(15);
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time between two attempts.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// File with the daemon's token.
 #[derive(Debug, clap::Args)]
@@ -179,12 +179,12 @@ pub(super) async fn follow(
             Err(error) => error.to_string(),
         };
         let since = *lost.get_or_insert_with(Instant::now);
-        if since.elapsed() > COMES_BACK {
+        if since.elapsed() > RECONNECT_TIMEOUT {
             Err(anyhow::anyhow!(
                 "{why}. Run {id} is in its queue and continues when it is back: `tuner status {id}`"
             ))?;
         }
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
@@ -325,7 +325,7 @@ mod tests {
         let client = Client::new(&address, None);
         let mut events = EventLog::open(None).unwrap();
         let following = follow(&client, "r1", &mut events);
-        let followed = tokio::time::timeout(3 * AGAIN, following).await;
+        let followed = tokio::time::timeout(3 * RETRY_INTERVAL, following).await;
         assert!(followed.is_err(), "it waits for the daemon");
         let requests = REQUESTS.load(std::sync::atomic::Ordering::Relaxed);
         assert!((1..=4).contains(&requests), "{requests} requests");

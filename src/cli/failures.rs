@@ -12,7 +12,7 @@ use tuner_engine::TrialEvent;
 /// Maximum number of kinds of failures stored for a task.
 const MAX_KINDS: usize = 100;
 /// Maximum number of kinds shown.
-const SHOWN: usize = 3;
+const MAX_SHOWN_KINDS: usize = 3;
 
 /// The failures of a run's tasks.
 #[derive(Debug, Default)]
@@ -86,7 +86,11 @@ impl Failures {
     /// Formats the first errors of a task, each with its count.
     pub(super) fn describe(&self, kernel: &str, problem: &str) -> String {
         let mut text = String::new();
-        for (at, one) in self.task_failures(kernel, problem).take(SHOWN).enumerate() {
+        for (at, one) in self
+            .task_failures(kernel, problem)
+            .take(MAX_SHOWN_KINDS)
+            .enumerate()
+        {
             let label = if at == 0 { "first error:" } else { "another:" };
             let times = match one.count {
                 1 => String::new(),
@@ -99,7 +103,11 @@ impl Failures {
                 one.verdict, one.detail
             );
         }
-        match self.task_failures(kernel, problem).skip(SHOWN).count() {
+        match self
+            .task_failures(kernel, problem)
+            .skip(MAX_SHOWN_KINDS)
+            .count()
+        {
             0 => {}
             1 => text.push_str("  and 1 other kind of error\n"),
             more => {

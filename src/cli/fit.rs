@@ -38,7 +38,7 @@ pub(super) const EXPENDABLE: [&str; 30] = [
 /// Both ends of an interval: shown or omitted together.
 const INTERVAL: [&str; 2] = ["low_us", "high_us"];
 /// Smallest width of a wrapped cell.
-const LEAST: usize = 16;
+const MIN_CELL_WIDTH: usize = 16;
 
 /// A fitted table.
 #[derive(Debug, PartialEq, Eq)]
@@ -78,11 +78,11 @@ pub(super) fn fit(
             // A verdict belongs in its column, and an interval's ends belong together.
             let stays = column.heading == "verdict" || INTERVAL.contains(&column.heading);
             let same = column.cells.iter().all(|cell| *cell == first) && !stays;
-            if same && first.chars().count() <= LEAST {
+            if same && first.chars().count() <= MIN_CELL_WIDTH {
                 let gap = if common.is_empty() { "" } else { ", " };
                 let _ = write!(common, "{gap}{} {first}", column.heading);
             }
-            !(same && first.chars().count() <= LEAST)
+            !(same && first.chars().count() <= MIN_CELL_WIDTH)
         });
     }
     let before = columns.len();
@@ -131,7 +131,8 @@ impl<'t> Column<'t> {
 
     /// Returns the width with wrapped cells.
     fn least(&self) -> usize {
-        self.width.min(LEAST.max(self.heading.chars().count()))
+        self.width
+            .min(MIN_CELL_WIDTH.max(self.heading.chars().count()))
     }
 }
 

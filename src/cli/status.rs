@@ -15,7 +15,7 @@ use tuner_serve::{stored_run, stored_runs};
 use tuner_store::Store;
 
 /// Number of listed runs without `--top`.
-const LISTED: u32 = 20;
+const DEFAULT_LISTED_RUNS: u32 = 20;
 
 /// Show the queue or the progress of a run
 ///
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     run: Option<String>,
 
     /// Number of runs to list, latest first
-    #[arg(long, value_name = "N", default_value_t = LISTED,
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_LISTED_RUNS,
           value_parser = clap::value_parser!(u32).range(1..=100))]
     top: u32,
 

@@ -26,14 +26,14 @@ const GREEN: Style = AnsiColor::Green.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 
 /// Frame interval of the display, and the interval of its lines on a pipe.
-const FRAME: Duration = Duration::from_millis(200);
+const FRAME_INTERVAL: Duration = Duration::from_millis(200);
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
 /// Width of lines on a pipe and of the final report, columns.
 pub(super) const LINE_WIDTH: usize = 100;
 /// Running tasks that are shown.
 const SHOWN_TASKS: usize = 5;
 /// Delay before the display appears.
-const FIRST: Duration = Duration::from_millis(300);
+const DISPLAY_DELAY: Duration = Duration::from_millis(300);
 
 /// Form of the progress on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -313,7 +313,7 @@ impl Ticker {
             .spawn(move || {
                 let live = live();
                 while !ends.load(Ordering::Relaxed) {
-                    std::thread::sleep(FRAME);
+                    std::thread::sleep(FRAME_INTERVAL);
                     frame(live, &ends);
                 }
             });
@@ -346,7 +346,7 @@ fn frame(live: bool, over: &AtomicBool) {
             return;
         };
         if live {
-            if shown.began.elapsed() >= FIRST {
+            if shown.began.elapsed() >= DISPLAY_DELAY {
                 shown.draw();
             }
             return;

@@ -10,7 +10,7 @@ use tuner_report::low_parallelism::{TimedProblem, few_blocks};
 use vgpu::Arch;
 
 /// Maximum number of warnings below a table; JSON and CSV contain all.
-const TOLD: usize = 10;
+const MAX_SHOWN_WARNINGS: usize = 10;
 
 /// Adds warnings to each row.
 pub(super) fn warn(rows: &mut [CheckRow], arch: &Arch) {
@@ -47,14 +47,14 @@ pub(super) fn tell(rows: &[CheckRow]) {
             }
         }
     }
-    for (text, count) in told.iter().take(TOLD) {
+    for (text, count) in told.iter().take(MAX_SHOWN_WARNINGS) {
         match count {
             1 => say!("warning: {text}"),
             count => say!("warning: {text} ({count} configurations)"),
         }
     }
-    if told.len() > TOLD {
-        let more = counted(told.len() - TOLD, "more warning");
+    if told.len() > MAX_SHOWN_WARNINGS {
+        let more = counted(told.len() - MAX_SHOWN_WARNINGS, "more warning");
         say!("and {more}; --format json has all");
     }
 }

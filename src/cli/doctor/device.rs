@@ -13,7 +13,7 @@ use tuner_device::gpu::nvml::{Health, Monitor, Process};
 use tuner_device::gpu::{self, GpuFacts, stand_in};
 
 /// Duration of the load: throttling by heat or power shows after some seconds.
-const LOAD: Duration = Duration::from_secs(10);
+const LOAD_DURATION: Duration = Duration::from_secs(10);
 /// Maximum time of an empty kernel in a graph, µs; 1 to 4 are typical.
 const NULL_US_MAX: f64 = 5.0;
 /// Minimum share of the rated memory bandwidth that a copy reaches on an unshared GPU.
@@ -60,7 +60,7 @@ pub(super) fn findings(selector: &DeviceSelector) -> Result<Vec<Finding>, CliErr
 
 fn examined(facts: &GpuFacts) -> Result<Examination, CliError> {
     // The stand-in driver of the tests does not heat up.
-    let load = stand_in::installed().map_or(LOAD, |_| Duration::ZERO);
+    let load = stand_in::installed().map_or(LOAD_DURATION, |_| Duration::ZERO);
     Ok(worker(facts)?.examine(load)?)
 }
 

@@ -19,7 +19,7 @@ use tuner_device::DeviceSelector;
 use virtual_driver::{Options, Prediction, Server, Summary};
 
 /// Minimum host time of a launch that is reported on standard error.
-const PROGRESS: Duration = Duration::from_secs(10);
+const MIN_REPORTED_TIME: Duration = Duration::from_secs(10);
 
 /// Run a CUDA program on the virtual GPU and report hazards
 ///
@@ -164,7 +164,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         lane_budget: target.lane_budget(args.max_work),
         threads: args.threads.map_or(0, usize::from),
         folder: folder.path().to_owned(),
-        progress: Some(PROGRESS),
+        progress: Some(MIN_REPORTED_TIME),
         prediction: args.prediction(),
         capture: writer.clone(),
     })?;
@@ -220,7 +220,7 @@ pub(super) fn capture_command(
         lane_budget: target.lane_budget(None),
         threads: 0,
         folder: temporary.path().to_owned(),
-        progress: Some(PROGRESS),
+        progress: Some(MIN_REPORTED_TIME),
         prediction: Prediction::Bound,
         capture: writer.clone(),
     })?;

@@ -19,7 +19,7 @@ use tuner_store::{
 /// Selector and strategy that mark an import.
 const NAME: &str = "import";
 /// Number of trials submitted before waiting for their commits.
-const GROUP: usize = 1024;
+const TRIALS_IN_FLIGHT: usize = 1024;
 
 /// Stores every recorded row, including failed ones, as one finished run.
 pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
@@ -114,7 +114,7 @@ async fn fill(
     let run = store.begin_run(start).await?;
     let failed = |error: engine::BoxError| anyhow::anyhow!("{error}");
     let (mut rows, mut passed) = (0, 0);
-    let mut acks = Vec::with_capacity(GROUP);
+    let mut acks = Vec::with_capacity(TRIALS_IN_FLIGHT);
     for config in recording.configs() {
         let judged = match evaluator.prepare(0, config).map_err(failed)? {
             Preparation::Judged(judged) => *judged,
@@ -128,7 +128,7 @@ async fn fill(
         acks.push(store.submit(&run, &task, trial).await?);
         rows += 1;
         // Waiting for each trial would make each its own transaction: the writer groups commits.
-        if acks.len() == GROUP {
+        if acks.len() == TRIALS_IN_FLIGHT {
             for ack in acks.drain(..) {
                 ack.await?;
             }

@@ -21,7 +21,7 @@ use tuner_predict::{SERIALIZED, serialization};
 use tuner_space::{Config, Reference};
 
 /// Interval of plain progress lines.
-const PLAIN: Duration = Duration::from_secs(10);
+const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Predict the time of configurations on a GPU that need not be present
 ///
@@ -176,7 +176,7 @@ impl Progress {
         self.done += 1;
         self.bar.suspend(print);
         self.bar.inc(1);
-        let due = self.said.elapsed() >= PLAIN && self.done < self.all;
+        let due = self.said.elapsed() >= PLAIN_INTERVAL && self.done < self.all;
         if self.bar.is_hidden() && due {
             self.said = Instant::now();
             say!("{} of {} predicted", self.done, self.all);

@@ -14,7 +14,7 @@ use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 
 /// Most GPUs searched by name.
-const GPUS: u32 = 64;
+const MAX_SEARCHED_GPUS: u32 = 64;
 /// Seed of the input data.
 const SEED: u64 = 0x5eed;
 
@@ -42,7 +42,7 @@ pub(crate) struct TargetArgs {
 /// # Errors
 /// No such GPU, or a kernel that cannot be built.
 pub(crate) fn run_target(args: &TargetArgs) -> CommandResult {
-    let found = (0..GPUS)
+    let found = (0..MAX_SEARCHED_GPUS)
         .map_while(|ordinal| gpu::find(ordinal).ok())
         .find(|facts| facts.name == args.name);
     let Some(facts) = found else {
