@@ -16,7 +16,7 @@ pub enum Outcome {
     NoAnswer,
     /// The answer is not one: not JSON, another request's, edits that do not apply.
     Malformed,
-    /// The answer asks for what a change must not have, such as a header outside the allow-list.
+    /// The answer requires something that a change must not use, such as a header outside the allow-list.
     Refused,
     /// The compiled code is the parent's, or that of an earlier change.
     Unchanged,

@@ -207,7 +207,7 @@ pub struct SpaceChange {
     /// Rules of constraints to remove, as they are written in the search space.
     #[serde(default)]
     pub remove_constraints: Vec<String>,
-    /// Configurations to judge first, before those of the search space; what is not named takes its default.
+    /// Configurations to judge before those of the search space; unnamed parameters take their defaults.
     #[serde(default)]
     pub seeds: Vec<Map<String, Value>>,
     /// All launches in order, in the form of the search space; null keeps them.

@@ -76,7 +76,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns the best time of each shape; `None` where no configuration has one.
+    /// Returns the best time of each shape; `None` for a shape without any time.
     #[must_use]
     pub fn best_times(&self) -> Vec<Option<f64>> {
         let best = |shape: usize| {
