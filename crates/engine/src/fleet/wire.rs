@@ -149,7 +149,7 @@ pub enum Answer {
     FalseObject(String),
     /// Retry limit reached; holds the last reason.
     NotJudged(String),
-    /// It cannot be carried out anywhere because of the request; the text describes the fix.
+    /// It cannot be executed anywhere because of the request; the text describes the fix.
     Unusable(String),
 }
 

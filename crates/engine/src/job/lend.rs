@@ -28,10 +28,10 @@ pub enum WorkerResource {
     Compiler,
 }
 
-/// Reason why an order cannot be carried out here.
+/// Reason why an order cannot be executed here.
 #[derive(Debug, thiserror::Error)]
 pub enum LendError {
-    /// It cannot be carried out anywhere: the files of the request are wrong.
+    /// It cannot be executed anywhere: the files of the request are wrong.
     #[error("{0}")]
     Unusable(String),
     /// This machine cannot; another may.
