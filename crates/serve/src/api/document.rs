@@ -9,12 +9,12 @@ use utoipa::openapi::{
 
 /// Responses of the layers common to all paths: status and condition.
 const COMMON: [(&str, &str); 7] = [
-    ("400", "A parameter or header is wrong"),
-    ("401", "The daemon has a token, and it was not shown"),
-    ("403", "A page of another origin asks"),
+    ("400", "A parameter or header is invalid"),
+    ("401", "The daemon's token is missing or wrong"),
+    ("403", "A page of another origin sent the request"),
     ("408", "No answer within a minute"),
-    ("421", "`Host` is not this machine"),
-    ("500", "A defect of the daemon; its log says more"),
+    ("421", "`Host` does not name this machine"),
+    ("500", "Internal error of the daemon; see its log"),
     ("503", "The database does not answer"),
 ];
 

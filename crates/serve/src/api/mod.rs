@@ -25,8 +25,8 @@ pub(super) fn router(app: Arc<App>) -> Router {
                 .title("tuner")
                 .version(env!("CARGO_PKG_VERSION"))
                 .description(Some(
-                    "The daemon of the GPU-kernel auto-tuner: submit runs, follow them, read what \
-                     they found. Errors are application/problem+json (RFC 9457). Where the daemon \
+                    "The daemon of the GPU-kernel auto-tuner: submit runs, follow them, read their \
+                     results. Errors are application/problem+json (RFC 9457). If the daemon \
                      has a token, send `Authorization: Bearer TOKEN`.",
                 ))
                 .build(),

@@ -201,7 +201,7 @@ pub(super) struct HeaderQuery {
 #[utoipa::path(get, path = "/api/v1/header", params(HeaderQuery), tag = "results",
     responses((status = 200, content_type = "text/plain", body = String),
               (status = 404, body = Problem, description = "There is nothing to export"),
-              (status = 422, body = Problem, description = "No header can be made of it")))]
+              (status = 422, body = Problem, description = "The results cannot be exported as a header")))]
 pub(super) async fn header(
     State(app): State<Arc<App>>,
     Query(query): Query<HeaderQuery>,

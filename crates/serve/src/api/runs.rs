@@ -101,11 +101,11 @@ fn without_curves(mut view: RunView) -> RunView {
 
 /// Submits a run. It may name kernels and recordings of the daemon's kernel folders only.
 #[utoipa::path(post, path = "/api/v1/runs", request_body = Request, tag = "runs",
-    responses((status = 201, body = Submitted, description = "Queued; it survives a restart",
+    responses((status = 201, body = Submitted, description = "Queued; the queue survives a restart",
                headers(("location" = String))),
               (status = 413, body = Problem, description = "The body is too long"),
               (status = 415, body = Problem, description = "The body is not declared as JSON"),
-              (status = 422, body = Problem, description = "The request cannot be carried out"),
+              (status = 422, body = Problem, description = "The request cannot be executed"),
               (status = 429, body = Problem, description = "The queue is full")))]
 pub(super) async fn submit(
     State(app): State<Arc<App>>,
@@ -184,7 +184,7 @@ pub(super) async fn trials(
 /// device. Its results are kept.
 #[utoipa::path(post, path = "/api/v1/runs/{id}/stop", tag = "runs", params(("id" = String, Path)),
     responses((status = 202, body = Stopping), (status = 404, body = Problem),
-              (status = 409, body = Problem, description = "It is over")))]
+              (status = 409, body = Problem, description = "The run has ended")))]
 pub(super) async fn stop(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
@@ -229,8 +229,8 @@ fn stopping(id: String, state: &str) -> Response {
 
 /// Deletes an ended run with its results.
 #[utoipa::path(delete, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path)),
-    responses((status = 204, description = "It is gone"), (status = 404, body = Problem),
-              (status = 409, body = Problem, description = "It is not over, or found candidates \
+    responses((status = 204, description = "The run was deleted"), (status = 404, body = Problem),
+              (status = 409, body = Problem, description = "The run has not ended, or found candidates \
                                                             wrong that another run had timed")))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,

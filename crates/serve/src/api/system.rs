@@ -84,7 +84,7 @@ pub(super) async fn healthz(State(app): State<Arc<App>>) -> Json<Health> {
 /// Readiness for new runs: as `/healthz`, with 503 unless the status is `ok`.
 #[utoipa::path(get, path = "/readyz", tag = "system",
     responses((status = 200, body = Health),
-              (status = 503, body = Health, description = "The conditions say what is wrong")))]
+              (status = 503, body = Health, description = "The conditions name the failure")))]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> impl IntoResponse {
     let health = health::examine(&app).await;
     let status = if health.status == "ok" {
