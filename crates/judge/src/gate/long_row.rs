@@ -6,7 +6,7 @@
 //! entries, and the first row, the last one and each fifth have none.
 
 use super::adversarial::{Case, Data};
-use super::naive::KnownElements;
+use super::hard_reference::named;
 use super::verify::{Gate, Pass, Stop};
 use crate::session::Order;
 
@@ -27,30 +27,5 @@ impl Gate<'_> {
             judged
         });
         named(found, data)
-    }
-
-    /// Returns the reference's outputs on inputs of a case that the declared fills do not have; `None` where it
-    /// fails on them, or where they do not suit the plan, the device or the limits.
-    pub(super) fn hard_reference(&mut self, data: Data, first: &Pass) -> Option<KnownElements> {
-        // A GPU does not survive an index that leaves a buffer.
-        let affordable = self.session.can_sample() && self.affords_another(first);
-        if !affordable || self.references.hard(&self.keyed, data).is_none() {
-            return None;
-        }
-        let (index, _) = first.outputs.first()?;
-        let all = 0..self.plan.arguments[*index].count();
-        self.naive(data, 0, &[all], first).ok().flatten()
-    }
-}
-
-/// Returns a finding with the name of the inputs.
-pub(super) fn named(found: Result<(), Stop>, data: Data) -> Result<(), Stop> {
-    match found {
-        // A hazard does not say on which data it was found.
-        Err(Stop::Rejected(mut found)) if !found.detail.contains(&data.to_string()) => {
-            found.detail = format!("{} ({data})", found.detail);
-            Err(Stop::Rejected(found))
-        }
-        found => found,
     }
 }

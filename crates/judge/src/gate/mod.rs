@@ -16,6 +16,7 @@ mod extremes;
 pub mod generate;
 mod bounded_cache;
 mod evidence;
+mod hard_reference;
 mod judge;
 mod keys;
 pub mod level;

@@ -5,10 +5,8 @@
 //! get the whole range.
 
 use super::adversarial::{Case, Data};
-use super::long_row::named;
-use super::trials::cost;
+use super::hard_reference::{budget, named};
 use super::verify::{Gate, Pass, Stop};
-use super::zeros::budget;
 use crate::session::Order;
 use tuner_core::plan::PlanArgument;
 
@@ -38,8 +36,7 @@ impl Gate<'_> {
     }
 
     fn on_numbers(&mut self, data: Data, first: &Pass, reference: u64) -> Result<(), Stop> {
-        let blocks = first.work.iter().map(|work| work.blocks).sum();
-        self.block_budget = Some(budget(cost(first), blocks));
+        self.block_budget = Some(budget(first));
         let kept = (self.warnings.len(), self.note.clone());
         let pass = self.pass(data, Order::Natural)?;
         self.block_budget = Some(reference);

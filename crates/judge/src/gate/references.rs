@@ -42,6 +42,8 @@ pub struct References {
     coverage: BoundedCache<CoverageKey, Arc<Coverage>>,
     /// Lane instructions of reference kernels that ran whole.
     costs: HashMap<DataKey, u64>,
+    /// Hard cases on which the reference kernel fails.
+    failed: HashSet<DataKey>,
     /// Reference kernels, each on one problem, that agreed with float64.
     proven: HashSet<ContentHash>,
     /// Summaries of expected values that a device holds.
@@ -82,6 +84,7 @@ impl References {
             coverage: BoundedCache::new(small),
             unread: None,
             costs: HashMap::new(),
+            failed: HashSet::new(),
             proven: HashSet::new(),
             expected: HashMap::new(),
             means: Means {
@@ -256,6 +259,16 @@ impl References {
     /// Returns the lane instructions of a whole run of the reference kernel, if it was made.
     pub(super) fn cost(&self, plan: &KeyedPlan<'_>, data: Data) -> Option<u64> {
         self.costs.get(&plan.outputs(data)).copied()
+    }
+
+    /// Records that the reference kernel fails on a hard case.
+    pub(super) fn keep_failed(&mut self, plan: &KeyedPlan<'_>, data: Data) {
+        self.failed.insert(plan.outputs(data));
+    }
+
+    /// Reports whether the reference kernel is known to fail on a hard case.
+    pub(super) fn has_failed(&self, plan: &KeyedPlan<'_>, data: Data) -> bool {
+        self.failed.contains(&plan.outputs(data))
     }
 
     /// Returns outputs of the reference kernel if they are cached.

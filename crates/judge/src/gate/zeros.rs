@@ -7,8 +7,7 @@
 //! equal keys is no error, so only one rule holds: where the reference is finite, the candidate must be.
 
 use super::adversarial::{Case, Data};
-use super::naive::Kernel;
-use super::trials::cost;
+use super::hard_reference::budget;
 use super::verify::{Gate, Pass, Stop};
 use crate::session::Order;
 use std::ops::Range;
@@ -18,15 +17,6 @@ use tuner_core::record::Verdict;
 /// PTX operations that return an infinity or NaN for a finite operand.
 const UNBOUNDED: [&str; 4] = ["div.", "rcp.", "sqrt.", "lg2."];
 
-/// Least warp instructions of a block.
-const LEAST_BUDGET: u64 = 1 << 14;
-
-/// Returns the warp instructions of a block after which it is taken for one that does not end: some 64 times
-/// those of an average block of a run of so many lane instructions.
-pub(super) fn budget(cost: u64, blocks: u64) -> u64 {
-    (cost / blocks.max(1)).saturating_mul(2).max(LEAST_BUDGET)
-}
-
 impl Gate<'_> {
     /// Judges the candidate on inputs with zeros, as far as the limits allow. A candidate or a reference
     /// that fails on them otherwise says nothing: nobody promised it zeros.
@@ -35,22 +25,22 @@ impl Gate<'_> {
             case: Some(Case::Zeros),
             ..first_data
         };
-        // A GPU does not survive what a kernel may do with zeros, such as a loop without an end.
-        let affordable = self.session.can_sample() && self.affords_another(first);
         let unbounded = || {
             UNBOUNDED
                 .iter()
                 .any(|name| self.plan.code.ptx.contains(name))
         };
-        if !affordable || !unbounded() || self.references.hard(&self.keyed, data).is_none() {
+        if !self.affords_hard(first)
+            || !unbounded()
+            || self.references.hard(&self.keyed, data).is_none()
+        {
             return Ok(());
         }
-        let blocks = first.work.iter().map(|work| work.blocks).sum();
         let Some(reference) = self.reference_budget(first_data) else {
             return Ok(());
         };
         let kept = (self.hazards.len(), self.warnings.len(), self.note.clone());
-        self.block_budget = Some(budget(cost(first), blocks));
+        self.block_budget = Some(budget(first));
         let pass = self.pass(data, Order::Natural);
         self.block_budget = Some(reference);
         let found = pass.and_then(|pass| {
@@ -72,13 +62,6 @@ impl Gate<'_> {
             Ok(Some(detail)) => Err(self.reject(Verdict::Incorrect, detail)),
             Ok(None) | Err(_) => Ok(()),
         }
-    }
-
-    /// Returns the budget of the reference's blocks; `None` if it did not run whole.
-    pub(super) fn reference_budget(&self, data: Data) -> Option<u64> {
-        let kernel = Kernel::from_plan(self.plan)?;
-        let cost = self.references.cost(&self.keyed, data)?;
-        Some(budget(cost, kernel.launch.blocks()))
     }
 
     /// Describes the first output element that is not finite where the reference is.
