@@ -64,6 +64,9 @@ const LIBRARIES: [Library; 4] = [
 /// The library that forwards its functions to the machine's driver.
 const FORWARD: &str = "forward";
 
+/// The library that redirects a runtime that is linked into a program.
+const REDIRECT: &str = "libtuner-redirect.so";
+
 fn main() -> io::Result<()> {
     let shim = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../cuda-shim");
     println!("cargo::rerun-if-changed={}", shim.join("src").display());
@@ -81,7 +84,10 @@ fn main() -> io::Result<()> {
             write_file(&out.join(library.path), &[])?;
         }
     }
-    Ok(())
+    match linux {
+        true => build_redirect(&shim, &out),
+        false => write_file(&out.join(REDIRECT), &[]),
+    }
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -96,59 +102,80 @@ fn variable(name: &str) -> io::Result<String> {
 }
 
 fn build(library: &Library, shim: &Path, out: &Path) -> io::Result<()> {
-    let names = fs::read_to_string(shim.join("symbols").join(library.symbols))?;
     let implemented = implemented(&shim.join("src"), library.functions)?;
-    let mut names: BTreeSet<&str> = names.split_whitespace().collect();
-    names.extend(implemented.iter().map(String::as_str));
+    let mut names = exported(library, shim, &implemented)?;
     if library.variant == FORWARD {
         // The driver of a GPU has no state for the runtime library: a jump would return an error instead of
         // a pointer.
         names.retain(|name| !name.starts_with("__cudaTuner"));
     }
-    let stubs = out.join(format!("{}-stubs.rs", library.variant));
     let text = match library.variant {
         FORWARD => make_jumps(&names, &hooks(&shim.join("src/forward/hooks.rs"))?)?,
         _ => make_stubs(&names, &implemented)?,
     };
-    fs::write(&stubs, text)?;
-    let archive = out.join(format!("lib{}.a", library.variant));
+    let archive = compile(library.variant, &text, &shim.join("src/lib.rs"), out)?;
+    let list: Vec<&str> = names.iter().map(String::as_str).collect();
+    let exports = format!("global: {};", list.join("; "));
+    let script = format!("{} {{ {exports} local: *; }};\n", library.version);
+    let soname = format!("-Wl,-soname,{}", library.name);
+    link(&[&soname], &script, &archive, &out.join(library.path))
+}
+
+/// Returns the names of the functions that a library exports.
+fn exported(
+    library: &Library,
+    shim: &Path,
+    implemented: &BTreeSet<String>,
+) -> io::Result<BTreeSet<String>> {
+    let names = fs::read_to_string(shim.join("symbols").join(library.symbols))?;
+    let names = names.split_whitespace().map(str::to_owned);
+    Ok(names.chain(implemented.iter().cloned()).collect())
+}
+
+/// Compiles a library's sources with generated ones; returns the archive.
+fn compile(variant: &str, generated: &str, root: &Path, out: &Path) -> io::Result<PathBuf> {
+    let stubs = out.join(format!("{variant}-stubs.rs"));
+    fs::write(&stubs, generated)?;
+    let archive = out.join(format!("lib{variant}.a"));
+    let sources = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../cuda-shim/src");
     let mut rustc = Command::new(variable("RUSTC")?);
     rustc
         .env("CUDA_SHIM_STUBS", &stubs)
-        .env(
-            "CUDA_SHIM_SOURCES",
-            layout_number(&shim.join("src"))?.to_string(),
-        )
-        .args([
-            "--edition",
-            "2024",
-            "--crate-type",
-            "staticlib",
-            "--crate-name",
-            "cuda_shim",
-        ])
+        .env("CUDA_SHIM_SOURCES", layout_number(&sources)?.to_string())
+        .args(["--edition", "2024"])
+        .args(["--crate-type", "staticlib"])
+        .args(["--crate-name", "cuda_shim"])
         .args(["--target", &variable("TARGET")?])
-        .args([
-            "-C",
-            "opt-level=2",
-            "-C",
-            "panic=abort",
-            "-C",
-            "relocation-model=pic",
-        ])
-        .args([
-            "--cfg",
-            "shim",
-            "--cfg",
-            &format!("shim=\"{}\"", library.variant),
-        ])
+        .args(["-C", "opt-level=2"])
+        .args(["-C", "panic=abort"])
+        .args(["-C", "relocation-model=pic"])
+        .args(["--cfg", "shim"])
+        .args(["--cfg", &format!("shim=\"{variant}\"")])
         // A library has one interface; the functions of the other are not exported.
         .args(["-A", "dead_code", "-A", "unused"])
         .arg("-o")
         .arg(&archive)
-        .arg(shim.join("src/lib.rs"));
+        .arg(root);
     run(rustc)?;
-    link(library, &names, &archive, out)
+    Ok(archive)
+}
+
+/// Builds the library that `LD_PRELOAD` loads (`cuda-shim`, `redirect`).
+fn build_redirect(shim: &Path, out: &Path) -> io::Result<()> {
+    let [cuda12, cuda13, ..] = &LIBRARIES;
+    let implemented = implemented(&shim.join("src"), cuda13.functions)?;
+    let names = [cuda12, cuda13].map(|library| exported(library, shim, &implemented));
+    let [cuda12, cuda13] = names;
+    let text = make_slots([&cuda12?, &cuda13?])?;
+    let root = shim.join("src/redirect/mod.rs");
+    let archive = compile("redirect", &text, &root, out)?;
+    let options = [
+        "-Wl,-soname,libtuner-redirect.so",
+        "-Wl,-init,__tuner_redirect_runtimes",
+        // Before the initializers of all libraries, which may register kernels.
+        "-Wl,-z,initfirst",
+    ];
+    link(&options, "{ local: *; };\n", &archive, &out.join(REDIRECT))
 }
 
 /// Returns a number that changes with the compiler and the sources: libraries share the state of a process
@@ -174,31 +201,21 @@ fn hash_folder(folder: &Path, hasher: &mut DefaultHasher) -> io::Result<()> {
     Ok(())
 }
 
-fn link(library: &Library, names: &BTreeSet<&str>, archive: &Path, out: &Path) -> io::Result<()> {
-    let list: Vec<&str> = names.iter().copied().collect();
-    let script = out.join(format!("{}.map", library.variant));
-    let text = format!(
-        "{} {{ global: {}; local: *; }};\n",
-        library.version,
-        list.join("; ")
-    );
-    fs::write(&script, text)?;
+/// Links an archive into a shared library with a version script.
+fn link(options: &[&str], script: &str, archive: &Path, library: &Path) -> io::Result<()> {
+    let map = archive.with_extension("map");
+    fs::write(&map, script)?;
     let mut cc = Command::new(env::var("CC").unwrap_or_else(|_| "cc".to_owned()));
     cc.args(["-shared", "-s", "-Wl,--gc-sections"])
-        .arg(format!("-Wl,-soname,{}", library.name))
-        .arg(format!("-Wl,--version-script={}", script.display()))
+        .args(options)
+        .arg(format!("-Wl,--version-script={}", map.display()))
         .arg("-Wl,--whole-archive")
         .arg(archive)
-        .args([
-            "-Wl,--no-whole-archive",
-            "-lpthread",
-            "-ldl",
-            "-lm",
-            "-lgcc_s",
-        ])
+        .arg("-Wl,--no-whole-archive")
+        .args(["-lpthread", "-ldl", "-lm", "-lgcc_s"])
         .arg("-o")
-        .arg(out.join(library.path));
-    write_file(&out.join(library.path), &[])?;
+        .arg(library);
+    write_file(library, &[])?;
     run(cc)
 }
 
@@ -247,8 +264,8 @@ fn hooks(path: &Path) -> io::Result<BTreeSet<String>> {
 }
 
 /// Writes jumps to the functions of a driver, through a table that is filled when the library is loaded.
-fn make_jumps(names: &BTreeSet<&str>, own: &BTreeSet<String>) -> io::Result<String> {
-    let names: Vec<&&str> = names.iter().filter(|name| !own.contains(**name)).collect();
+fn make_jumps(names: &BTreeSet<String>, own: &BTreeSet<String>) -> io::Result<String> {
+    let names: Vec<&String> = names.iter().filter(|name| !own.contains(*name)).collect();
     let count = names.len();
     let mut text = format!(
         "use std::sync::atomic::{{AtomicPtr, Ordering::Relaxed}};\n\
@@ -263,15 +280,8 @@ fn make_jumps(names: &BTreeSet<&str>, own: &BTreeSet<String>) -> io::Result<Stri
         writeln!(text, "c\"{name}\",").map_err(io::Error::other)?;
     }
     text.push_str("];\n");
-    let is_x86 = variable("CARGO_CFG_TARGET_ARCH")? == "x86_64";
     for (index, name) in names.iter().enumerate() {
-        let place = index * 8;
-        let jump = match is_x86 {
-            true => format!("jmp qword ptr [rip + FORWARD_TABLE + {place}]"),
-            false => format!(
-                "adrp x16, FORWARD_TABLE+{place}\\nldr x16, [x16, :lo12:FORWARD_TABLE+{place}]\\nbr x16"
-            ),
-        };
+        let jump = jump_through("FORWARD_TABLE", index)?;
         writeln!(
             text,
             "core::arch::global_asm!(\".text\\n.globl {name}\\n.type {name},@function\\n{name}: {jump}\");"
@@ -279,6 +289,48 @@ fn make_jumps(names: &BTreeSet<&str>, own: &BTreeSet<String>) -> io::Result<Stri
         .map_err(io::Error::other)?;
     }
     Ok(text)
+}
+
+/// Returns the instructions of a jump to the address at an index of a table.
+fn jump_through(table: &str, index: usize) -> io::Result<String> {
+    let place = index * 8;
+    Ok(match variable("CARGO_CFG_TARGET_ARCH")? == "x86_64" {
+        true => format!("jmp qword ptr [rip + {table} + {place}]"),
+        false => {
+            format!("adrp x16, {table}+{place}\\nldr x16, [x16, :lo12:{table}+{place}]\\nbr x16")
+        }
+    })
+}
+
+/// Writes the names of the functions of both runtime libraries and a slot for each, as in a procedure linkage
+/// table: a thunk jumps to the address in the slot. The first address is that of code that looks the function up.
+fn make_slots(libraries: [&BTreeSet<String>; 2]) -> io::Result<String> {
+    let is_x86 = variable("CARGO_CFG_TARGET_ARCH")? == "x86_64";
+    let [mut code, mut slots, mut thunks] = [const { String::new() }; 3];
+    let count = libraries.map(BTreeSet::len).iter().sum();
+    for index in 0..count {
+        let jump = jump_through("__tuner_slots", index)?;
+        let first = match is_x86 {
+            true => format!("push {index}\\njmp __tuner_first"),
+            false => format!("mov x17, #{index}\\nb __tuner_first"),
+        };
+        code.push_str(&format!(
+            ".Lthunk{index}: {jump}\\n.Lfirst{index}: {first}\\n"
+        ));
+        slots.push_str(&format!(".quad .Lfirst{index}\\n"));
+        thunks.push_str(&format!(".quad .Lthunk{index}\\n"));
+    }
+    let [cuda12, cuda13] = libraries.map(|names| {
+        let names: Vec<String> = names.iter().map(|name| format!("c\"{name}\"")).collect();
+        names.join(", ")
+    });
+    Ok(format!(
+        "pub(super) const NAMES: [&[&std::ffi::CStr]; 2] = [&[{cuda12}], &[{cuda13}]];\n\
+         pub(super) const COUNT: usize = {count};\n\
+         core::arch::global_asm!(\".text\\n{code}.data\\n.p2align 3\\n\
+         .globl __tuner_slots\\n.hidden __tuner_slots\\n__tuner_slots: {slots}\
+         .globl __tuner_thunks\\n.hidden __tuner_thunks\\n__tuner_thunks: {thunks}.text\\n\");\n"
+    ))
 }
 
 /// Reports whether a function is one of the driver or of the runtime interface, by its name.
@@ -293,7 +345,7 @@ fn is_of_interface(name: &str, interface: &str) -> bool {
 
 /// Writes functions for the names that the sources do not export: those of the per-thread default stream
 /// jump to the plain ones, and the others report themselves as unsupported.
-fn make_stubs(names: &BTreeSet<&str>, implemented: &BTreeSet<String>) -> io::Result<String> {
+fn make_stubs(names: &BTreeSet<String>, implemented: &BTreeSet<String>) -> io::Result<String> {
     // The call preserves the argument registers.
     let (call, jump, plt) = match variable("CARGO_CFG_TARGET_ARCH")?.as_str() {
         "x86_64" => (
@@ -313,7 +365,7 @@ fn make_stubs(names: &BTreeSet<&str>, implemented: &BTreeSet<String>) -> io::Res
         ),
     };
     let mut text = String::new();
-    for name in names.iter().filter(|name| !implemented.contains(**name)) {
+    for name in names.iter().filter(|name| !implemented.contains(*name)) {
         let plain = name.strip_suffix("_ptsz").or(name.strip_suffix("_ptds"));
         let written = match plain.filter(|plain| implemented.contains(*plain)) {
             Some(plain) => writeln!(

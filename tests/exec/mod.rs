@@ -10,6 +10,7 @@ mod launcher;
 mod launcher_names;
 mod nvcc;
 mod runtime;
+mod static_runtime;
 
 use crate::program::{Ended, ended, tuner};
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@
 //! program ── C interface (runtime, driver) ── client ── Unix socket ── virtual-driver ── vgpu
 //! ```
 //! A fourth library, also named `libcuda.so.1`, passes each call on to the driver of a GPU and captures its launches
-//! ([`forward`]).
+//! ([`forward`]). A fifth, of separate sources (`redirect`), replaces a runtime that is linked into the program.
 #![allow(
     unsafe_code,
     reason = "the C interface of CUDA: pointers of the program, checked as far as CUDA checks them"
@@ -51,6 +51,8 @@ mod values;
 pub mod both;
 pub mod driver;
 pub mod forward;
+#[cfg(not(shim))]
+pub mod redirect;
 pub mod runtime;
 
 #[cfg(shim)]

@@ -1,16 +1,18 @@
 //! Linkage of a program with the CUDA runtime, and its embedded images.
 
 use object::Endianness;
-use object::elf::{DT_NEEDED, FileHeader64};
-use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable};
+use object::elf::{DT_NEEDED, FileHeader64, SHT_SYMTAB};
+use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable, Sym as _};
 
 /// Linkage of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Linkage {
     /// A runtime library of this crate, or none.
     Shared,
-    /// The runtime is part of the program.
+    /// The runtime is part of the program, whose symbol table has its functions.
     StaticRuntime,
+    /// The runtime is part of the program, and its functions cannot be found: the symbol table is missing.
+    StrippedRuntime,
     /// A runtime library that this crate does not have, by name.
     OldRuntime(String),
     /// A script, or a program without CUDA.
@@ -19,6 +21,10 @@ pub enum Linkage {
 
 /// Section of the images that the compiler embeds.
 const SECTION: &[u8] = b".nv_fatbin";
+/// Function of the runtime that each program with kernels calls.
+const REGISTRATION: &str = "__cudaRegisterFatBinary";
+/// Function that CUDA 12 removed.
+const OLD_FUNCTION: &str = "cudaUnbindTexture";
 /// Begin of the runtime libraries' names.
 const LIBRARY: &str = "libcudart.so.";
 
@@ -59,8 +65,28 @@ fn read(bytes: &[u8]) -> object::read::Result<Linkage> {
     Ok(match runtime {
         Some(name) if known.contains(&name.as_str()) => Linkage::Shared,
         Some(name) => Linkage::OldRuntime(name),
-        None if sections.section_by_name(endian, SECTION).is_some() => Linkage::StaticRuntime,
-        None => Linkage::Other,
+        None if sections.section_by_name(endian, SECTION).is_none() => Linkage::Other,
+        None => linkage_of_runtime(bytes, endian, &sections)?,
+    })
+}
+
+/// Finds out by the symbol table how a runtime is part of a program with kernels.
+fn linkage_of_runtime(
+    bytes: &[u8],
+    endian: Endianness,
+    sections: &Sections<'_>,
+) -> object::read::Result<Linkage> {
+    let symbols = sections.symbols(endian, bytes, SHT_SYMTAB)?;
+    let has = |wanted: &str| {
+        symbols.iter().any(|symbol| {
+            let name = symbol.name(endian, symbols.strings());
+            name.is_ok_and(|name| name == wanted.as_bytes()) && !symbol.is_undefined(endian)
+        })
+    };
+    Ok(match (has(REGISTRATION), has(OLD_FUNCTION)) {
+        (false, _) => Linkage::StrippedRuntime,
+        (true, true) => Linkage::OldRuntime("the runtime of CUDA 11 or older".to_owned()),
+        (true, false) => Linkage::StaticRuntime,
     })
 }
 

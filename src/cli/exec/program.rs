@@ -1,4 +1,4 @@
-//! The executed program: whether it can use the virtual GPU, its environment, its run.
+//! The executed program: its linkage, its environment, its run.
 
 use super::super::{CliError, search_path, usage};
 use super::target::Target;
@@ -14,6 +14,8 @@ use tuner_core::files;
 use tuner_core::target::ComputeTarget;
 use tuner_kernel::catalog::shown;
 use vgpu::Arch;
+use virtual_driver::libraries::REDIRECT;
+use virtual_driver::{Linkage, read_linkage};
 
 /// A program with its arguments.
 #[derive(Debug, Clone)]
@@ -24,6 +26,8 @@ pub(super) struct Program {
     folder: Option<PathBuf>,
     /// Original folder of which the working directory is a copy.
     original: Option<PathBuf>,
+    /// A CUDA runtime may be linked into the program, or into one that it starts.
+    redirects: bool,
 }
 
 impl Program {
@@ -43,17 +47,24 @@ impl Program {
 /// # Errors
 /// No program, one that cannot be built, and one that cannot use the virtual GPU.
 pub(super) fn prepare(args: &Args, folder: &Path, target: &Target) -> Result<Program, CliError> {
-    if !args.build.is_empty() {
-        let path = compile(args, folder, target.arch)?;
-        let arguments = args.command.clone();
-        return Ok(Program {
-            path,
-            arguments,
-            folder: None,
-            original: None,
-        });
-    }
-    let Some((name, arguments)) = args.command.split_first() else {
+    let (path, arguments) = match args.build.is_empty() {
+        true => named(&args.command)?,
+        false => (compile(args, folder, target.arch)?, &args.command[..]),
+    };
+    // On a GPU every runtime calls the driver, whose library is replaced.
+    let redirects = target.is_virtual() && check(&path)? != Linkage::Shared;
+    Ok(Program {
+        path,
+        arguments: arguments.to_vec(),
+        folder: None,
+        original: None,
+        redirects,
+    })
+}
+
+/// Returns the program of a command line and its arguments.
+fn named(command: &[OsString]) -> Result<(PathBuf, &[OsString]), CliError> {
+    let Some((name, arguments)) = command.split_first() else {
         refuse!("no program is given; type tuner exec -- ./app, or --build FILE.cu");
     };
     let Some(path) = find(name) else {
@@ -62,16 +73,7 @@ pub(super) fn prepare(args: &Args, folder: &Path, target: &Target) -> Result<Pro
             shown(Path::new(name))
         );
     };
-    // Every runtime calls the driver, and a capture on a GPU interposes the driver library.
-    if target.is_virtual() {
-        check(&path)?;
-    }
-    Ok(Program {
-        path,
-        arguments: arguments.to_vec(),
-        folder: None,
-        original: None,
-    })
+    Ok((path, arguments))
 }
 
 /// Returns a program that runs a command of `sh` in a copy of a folder.
@@ -81,6 +83,7 @@ pub(super) fn shell(command: &str, copy: &Path, original: &Path) -> Program {
         arguments: vec!["-c".into(), command.into()],
         folder: Some(copy.to_owned()),
         original: std::path::absolute(original).ok(),
+        redirects: true,
     }
 }
 
@@ -100,15 +103,14 @@ fn find(name: &OsStr) -> Option<PathBuf> {
         .find(is_program)
 }
 
-/// Rejects a program that is linked statically with the CUDA runtime: its calls bypass the shared
-/// libraries.
-fn check(path: &Path) -> Result<(), CliError> {
-    use virtual_driver::{Linkage, read_linkage};
+/// Rejects a program whose calls bypass the libraries of the virtual GPU; returns its linkage.
+fn check(path: &Path) -> Result<Linkage, CliError> {
     let bytes = std::fs::read(path).with_context(|| shown(path))?;
-    match read_linkage(&bytes) {
-        Linkage::StaticRuntime => refuse!(
-            "{} holds the CUDA runtime itself, so its calls cannot be answered; link it again with \
-             `nvcc -cudart shared` (CMake: set CUDA_RUNTIME_LIBRARY to Shared)",
+    let linkage = read_linkage(&bytes);
+    match &linkage {
+        Linkage::StrippedRuntime => refuse!(
+            "{} holds the CUDA runtime and no symbol table, so its calls cannot be redirected; do not strip it, or \
+             link it with `nvcc -cudart shared` (CMake: set CUDA_RUNTIME_LIBRARY to Shared)",
             shown(path)
         ),
         Linkage::OldRuntime(name) => refuse!(
@@ -116,8 +118,7 @@ fn check(path: &Path) -> Result<(), CliError> {
              CUDA 12 or 13 (scripts/get-nvcc fetches a compiler)",
             shown(path)
         ),
-        // A script or a launcher: the programs that it starts inherit the libraries.
-        Linkage::Shared | Linkage::Other => Ok(()),
+        Linkage::Shared | Linkage::StaticRuntime | Linkage::Other => Ok(linkage),
     }
 }
 
@@ -212,7 +213,9 @@ pub(super) fn spawn(
     socket: &Path,
     target: &Target,
 ) -> Result<ExitStatus, CliError> {
-    let libraries = target.library_folder(libraries::unpack(folder)?);
+    let all = libraries::unpack(folder)?;
+    let redirection = all.join(REDIRECT);
+    let libraries = target.library_folder(all);
     let before = std::env::var_os("LD_LIBRARY_PATH");
     let path = in_front(libraries, before.as_deref())
         .context("LD_LIBRARY_PATH, or the folder for temporary files, has a colon")?;
@@ -221,6 +224,10 @@ pub(super) fn spawn(
         .args(&program.arguments)
         .env("LD_LIBRARY_PATH", path)
         .envs(target.environment(socket));
+    // Some tools, such as AddressSanitizer, want no library before their own: only where it is needed.
+    if program.redirects && target.is_virtual() {
+        command.env("LD_PRELOAD", before_others(redirection));
+    }
     if let Some(folder) = &program.folder {
         command.current_dir(folder);
         add_compiler(&mut command);
@@ -240,6 +247,16 @@ pub(super) fn spawn(
 /// Prepends a folder to a list of folders.
 fn in_front(folder: PathBuf, before: Option<&OsStr>) -> Result<OsString, JoinPathsError> {
     std::env::join_paths(std::iter::once(folder).chain(search_path::folders(before)))
+}
+
+/// Returns the value of `LD_PRELOAD` with a library before the others.
+fn before_others(library: PathBuf) -> OsString {
+    let mut all = library.into_os_string();
+    if let Some(before) = std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty()) {
+        all.push(":");
+        all.push(before);
+    }
+    all
 }
 
 /// Returns the list of folders in an environment variable with another one appended.
