@@ -1,9 +1,12 @@
 //! Comparison of a kernel's outputs with the expected values.
 
+pub(super) mod bias;
+
 use super::expected::ExpectedValues;
 use super::expected_output::{Rule, expected_output, slabs};
 use super::oracle::Oracle;
 use super::pattern::WrongElements;
+use bias::Bias;
 use std::ops::Range;
 use tuner_core::element::Element;
 
@@ -33,6 +36,10 @@ pub struct Comparison {
     pub first_whole: Option<(i128, i128)>,
     /// Summary of the expected values.
     pub expected: ExpectedValues,
+    /// Errors that all elements share.
+    pub(super) bias: Bias,
+    /// Systematic error above its limit.
+    pub(super) biased: Option<f64>,
 }
 
 /// Elements for each one that may be outside its tolerance.
@@ -53,7 +60,7 @@ impl Comparison {
     /// Reports whether all elements are within their tolerances.
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.wrong == 0 && self.max_error <= 1.0
+        self.wrong == 0 && self.max_error <= 1.0 && self.biased.is_none()
     }
 
     /// Accepts a few wrong elements of a floating-point type: at most one in [`ELEMENTS_PER_RARE`], within
@@ -77,6 +84,8 @@ impl Comparison {
     pub fn merge(&mut self, other: &Self) {
         self.compared += other.compared;
         self.expected.merge(other.expected);
+        self.bias.merge(&other.bias);
+        self.biased = self.biased.or(other.biased);
         self.wrong += other.wrong;
         self.discontinuous += other.discontinuous;
         self.rare += other.rare;
@@ -99,7 +108,14 @@ impl Comparison {
         }
     }
 
+    /// Sets the systematic error that the output may have, after all its elements.
+    pub(super) fn limit_bias(&mut self, limit: f64) {
+        self.bias.set_limit(limit);
+        self.biased = self.bias.above(1.0);
+    }
+
     fn element(&mut self, index: u64, got: f64, [want, tolerance]: [f64; 2]) {
+        self.bias.add(got - want, want);
         // Equal infinities agree; NaN agrees only with NaN; any other non-finite value is wrong.
         let difference = if got == want || (got.is_nan() && want.is_nan()) {
             0.0
@@ -173,6 +189,9 @@ impl Comparison {
                 self.pattern
                     .map_or_else(String::new, |all| all.describe(self.compared, shape)),
             ),
+            None if self.biased.is_some() => {
+                bias::describe(self.biased.unwrap_or_default(), output)
+            }
             None => format!(
                 "the error norm of a tile of `{output}` is {:.2} times its bound though each element is within its own: precision was lost across the tile",
                 self.max_error

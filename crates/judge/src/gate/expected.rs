@@ -3,6 +3,7 @@
 
 use super::adversarial::Data;
 use super::compare::Comparison;
+use super::compare::bias::{self, Bias};
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Plan;
 use tuner_core::record::{Hazard, Verdict};
@@ -79,10 +80,14 @@ impl FromIterator<f64> for ExpectedValues {
     }
 }
 
+/// Share of the limit of a systematic error from which on it is reported.
+const BIAS_TO_WARN: f64 = 0.25;
+
 /// Summaries of the expected values of each output, over all inputs of a candidate.
 #[derive(Debug, Default)]
 pub(super) struct Expectations {
     outputs: BTreeMap<usize, ExpectedValues>,
+    biases: BTreeMap<usize, Bias>,
     seeds: BTreeSet<u64>,
 }
 
@@ -93,6 +98,7 @@ impl Expectations {
             self.seeds.insert(data.seed);
             let output = self.outputs.entry(number).or_default();
             output.merge(compared.expected);
+            self.biases.entry(number).or_default().merge(&compared.bias);
         }
     }
 
@@ -115,8 +121,8 @@ impl Expectations {
         })
     }
 
-    /// Returns a warning for each output whose expected values are one constant for several seeds, and for
-    /// each output for which the space's tolerance accepts zeros.
+    /// Returns a warning for each output whose expected values are one constant for several seeds, for
+    /// each output for which the space's tolerance accepts zeros, and for each that is biased within its limit.
     pub(super) fn warnings(&self, plan: &Plan) -> Vec<Hazard> {
         let arguments = plan.compared().enumerate();
         let details = arguments.filter_map(|(number, argument)| {
@@ -127,6 +133,9 @@ impl Expectations {
                     "the expected result of `{name}` is {value} everywhere for every seed (problem {problem}): \
                      a kernel that ignores its inputs passes; change the `fill` of the inputs"
                 ));
+            }
+            if let Some(error) = self.biases.get(&number).and_then(|bias| bias.above(BIAS_TO_WARN)) {
+                return Some(format!("{} (problem {problem})", bias::describe(error, name)));
             }
             accepts_zeros(plan, output.largest).then(|| {
                 format!(

@@ -1,8 +1,9 @@
-//! A run on short whole numbers of the whole range.
+//! Runs on numbers that the declared inputs do not contain, or hardly.
 //!
-//! Whole numbers without a fill are 0 to 100, so that a kernel that takes bytes for signed or unpacks the lower
-//! half of a byte is right on them. Nobody limited them, so beside a reference kernel those of 8 and 16 bits
-//! get the whole range.
+//! Whole numbers without a fill are 0 to 100, so a kernel that takes bytes for signed or unpacks the lower
+//! half of a byte is correct on them. Nothing limits them, so beside a reference kernel those of 8 and 16 bits
+//! get the whole range. Floating-point inputs whose fill has both signs alike get negative numbers only: no
+//! number that the fill does not have, and no row with a maximum above zero.
 
 use super::adversarial::{Case, Data};
 use super::hard_reference::{budget, named};
@@ -15,24 +16,27 @@ use tuner_core::plan::PlanArgument;
 const GROWTH_MAX: f64 = 128.0;
 
 impl Gate<'_> {
-    /// Judges the candidate on whole numbers that no fill limits. A reference that fails on them says
-    /// nothing: they may be indices.
-    pub(super) fn whole_numbers(&mut self, first_data: Data, first: &Pass) -> Result<(), Stop> {
+    /// Judges the candidate on such numbers. A reference that fails on them is no evidence: they may be
+    /// indices, or arguments of a logarithm.
+    pub(super) fn other_numbers(&mut self, first_data: Data, first: &Pass) -> Result<(), Stop> {
         let Some(reference) = self.reference_budget(first_data) else {
             return Ok(());
         };
-        let data = Data {
-            case: Some(Case::WholeRange),
-            ..first_data
-        };
-        // A loop may run to a number of the input.
-        self.block_budget = Some(reference);
-        let judged = match self.is_comparable(first_data, data, first) {
-            true => self.on_numbers(data, first, reference),
-            false => Ok(()),
-        };
-        self.block_budget = None;
-        named(judged, data).map_err(with_help)
+        for case in [Case::WholeRange, Case::Negative] {
+            let data = Data {
+                case: Some(case),
+                ..first_data
+            };
+            // A loop may run to a number of the input.
+            self.block_budget = Some(reference);
+            let judged = match self.is_comparable(first_data, data, first) {
+                true => self.on_numbers(data, first, reference),
+                false => Ok(()),
+            };
+            self.block_budget = None;
+            named(judged, data).map_err(|stop| with_help(stop, case))?;
+        }
+        Ok(())
     }
 
     fn on_numbers(&mut self, data: Data, first: &Pass, reference: u64) -> Result<(), Stop> {
@@ -78,10 +82,13 @@ impl Gate<'_> {
 }
 
 /// Appends what to do about numbers that the kernel need not take.
-fn with_help(stop: Stop) -> Stop {
+fn with_help(stop: Stop, case: Case) -> Stop {
+    let help = match case {
+        Case::WholeRange => "; if its whole numbers are limited, give those inputs a `fill`",
+        _ => "; if an input is never negative throughout, give it a `fill` of its range",
+    };
     match stop {
         Stop::Rejected(mut found) => {
-            let help = "; if its whole numbers are limited, give those inputs a `fill`";
             found.detail.push_str(help);
             Stop::Rejected(found)
         }

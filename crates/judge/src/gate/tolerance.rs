@@ -12,7 +12,7 @@ mod text;
 
 pub use text::describe;
 
-use super::compare::{self, Comparison, from};
+use super::compare::{self, Comparison, bias, from};
 use super::expected_output;
 use super::oracle::eighths;
 use super::spread::{FurtherRuns, Spread, precision};
@@ -212,6 +212,9 @@ impl Tolerance {
             result.merge(&part);
         }
         result.discontinuous = jumps;
+        if !self.is_given() {
+            result.limit_bias(bias::limit(self.element, self.relative));
+        }
         result
     }
 

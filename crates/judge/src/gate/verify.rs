@@ -172,7 +172,7 @@ impl Gate<'_> {
             self.unread_extremes(*data, pass)?;
             self.hard_cases(*data, pass)?;
             self.long_row(*data, pass)?;
-            self.whole_numbers(*data, pass)?;
+            self.other_numbers(*data, pass)?;
             self.zeros(*data, pass)?;
         }
         let (sampled, budget_exhausted) = first.map_or((false, None), |(_, pass)| {

@@ -82,9 +82,12 @@ pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<CaseData> {
             plain(form, q, k, |i| form.end(2, i, most))
         }
         Case::Contained => return contained(form, &heads),
-        Case::Integers | Case::Masked | Case::Zeros | Case::LongRow | Case::WholeRange => {
-            return None;
-        }
+        Case::Integers
+        | Case::Masked
+        | Case::Zeros
+        | Case::LongRow
+        | Case::WholeRange
+        | Case::Negative => return None,
     })
 }
 

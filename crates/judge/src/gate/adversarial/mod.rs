@@ -3,11 +3,12 @@
 //! Random numbers hide mistakes: a softmax without its maximum is correct on N(0, 1), a dropped key of small
 //! weight is below every tolerance, a tile that reads its neighbour multiplies it by zero. Each case
 //! exposes one kind of mistake. The hard inputs of a user's operation are unknown. It gets its declared
-//! fill with several seeds instead, and runs with zeros, with a long row and empty rows of a graph, and
-//! with short whole numbers over their whole range.
+//! fill with several seeds instead, and runs with zeros, without positive numbers, with a long row and empty
+//! rows of a graph, and with short whole numbers over their whole range.
 
 mod attention;
 mod long_row;
+mod negative;
 mod numbers;
 mod others;
 mod zeros;
@@ -90,6 +91,8 @@ pub enum Case {
     /// Whole numbers of 8 and 16 bits over their whole range unless a fill limits them, with a reference
     /// kernel.
     WholeRange,
+    /// Declared values without those above zero, with a reference kernel.
+    Negative,
 }
 
 impl Case {
@@ -112,6 +115,7 @@ impl Case {
             Self::Zeros => "zeros",
             Self::LongRow => "one long row, others empty",
             Self::WholeRange => "short whole numbers of the whole range",
+            Self::Negative => "no positive numbers",
         }
     }
 
@@ -209,6 +213,7 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
         Case::Zeros => return zeros::make(plan, data.seed),
         Case::LongRow => return long_row::make(plan, data.seed),
         Case::WholeRange => return numbers::make(plan, data.seed),
+        Case::Negative => return negative::make(plan, data.seed),
         _ => {}
     }
     let form = Form::new(plan, data.seed)?;

@@ -1,0 +1,80 @@
+//! Systematic error of an output: a factor by which all its elements are too large or too small.
+//!
+//! A constant that is wrong by one rounding of a 16-bit type keeps each element within its tolerance. Rounding
+//! errs on either side, so over many elements it cancels, and a factor remains. The factor is the
+//! regression coefficient of the errors on the expected values, `b = Σ(got − want)·want / Σwant²`, with the standard
+//! error `√Σ((got − want)·want)² / Σwant²` of independent errors.
+
+use tuner_core::element::Element;
+
+/// Standard errors that a systematic error must exceed.
+const STANDARD_ERRORS: f64 = 6.0;
+
+/// Returns the systematic error that a kernel with this relative tolerance may have: one rounding of a factor
+/// that all elements share, such as a scale in a 16-bit type, and the truncation of sums. Zero for types
+/// whose rounding is not above other errors.
+pub(in crate::gate) fn limit(element: Element, relative: f64) -> f64 {
+    let rounding = element.unit_roundoff();
+    if rounding < Element::F16.unit_roundoff() {
+        return 0.0;
+    }
+    rounding.min(Element::Bf16.unit_roundoff()) + relative - 2.0 * rounding
+}
+
+/// Sums over the compared elements of an output.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(in crate::gate) struct Bias {
+    /// `Σ(got − want)·want`.
+    product: f64,
+    /// `Σ((got − want)·want)²`.
+    noise: f64,
+    /// `Σwant²`.
+    square: f64,
+    /// Systematic error that a kernel may have; zero if it is not checked.
+    limit: f64,
+}
+
+impl Bias {
+    /// Adds an element with its error.
+    pub(super) fn add(&mut self, error: f64, want: f64) {
+        let product = error * want;
+        if product.is_finite() {
+            self.product += product;
+            self.noise += product * product;
+            self.square += want * want;
+        }
+    }
+
+    /// Adds the sums of other elements of the output.
+    pub(in crate::gate) fn merge(&mut self, other: &Self) {
+        self.product += other.product;
+        self.noise += other.noise;
+        self.square += other.square;
+        self.limit = self.limit.max(other.limit);
+    }
+
+    /// Sets the systematic error that a kernel may have.
+    pub(in crate::gate) fn set_limit(&mut self, limit: f64) {
+        self.limit = limit;
+    }
+
+    /// Returns the systematic error if it is certain to exceed a share of the limit.
+    pub(in crate::gate) fn above(&self, share: f64) -> Option<f64> {
+        if self.limit <= 0.0 || self.square <= 0.0 {
+            return None;
+        }
+        let error = self.product / self.square;
+        let uncertainty = STANDARD_ERRORS * self.noise.sqrt() / self.square;
+        (error.abs() - uncertainty > share * self.limit).then_some(error)
+    }
+}
+
+/// Describes a systematic error.
+pub(in crate::gate) fn describe(error: f64, output: &str) -> String {
+    let direction = if error < 0.0 { "small" } else { "large" };
+    format!(
+        "`{output}` is {:.2} % too {direction} on average, though each element is within its tolerance: a constant \
+         or a rounding mode is wrong",
+        100.0 * error.abs()
+    )
+}
