@@ -78,3 +78,41 @@ pub(in crate::gate) fn describe(error: f64, output: &str) -> String {
         100.0 * error.abs()
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the sums of values that are rounded to the type after a factor.
+    fn with_factor(element: Element, factor: f64, count: u32) -> Bias {
+        let mut bias = Bias::default();
+        for index in 1..=count {
+            let want = f64::from(index).sqrt() * if index % 2 == 0 { 1.0 } else { -1.0 };
+            bias.add(element.round(want * factor) - want, want);
+        }
+        bias.set_limit(limit(element, 2.0 * element.unit_roundoff()));
+        bias
+    }
+
+    #[test]
+    fn a_factor_of_more_than_a_rounding_is_found() {
+        for element in [Element::Bf16, Element::F16] {
+            let unit = element.unit_roundoff();
+            assert_eq!(with_factor(element, 1.0, 4096).above(0.1), None);
+            assert_eq!(
+                with_factor(element, 1.0 + unit / 2.0, 4096).above(1.0),
+                None
+            );
+            let small = with_factor(element, 1.0 - 1.5 * unit, 4096).above(1.0);
+            assert!(small.is_some_and(|error| error < -unit), "{small:?}");
+            let few = with_factor(element, 1.0 - 1.5 * unit, 16).above(1.0);
+            assert_eq!(few, None, "16 elements do not tell a factor from rounding");
+        }
+    }
+
+    #[test]
+    fn types_of_more_digits_are_not_checked() {
+        assert_eq!(limit(Element::F32, 1e-5), 0.0);
+        assert_eq!(limit(Element::I8, 0.0), 0.0);
+    }
+}
