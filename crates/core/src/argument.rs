@@ -71,11 +71,7 @@ impl Role {
                 "A buffer that is filled, and that the kernel changes in place; compared with the \
                  reference, which begins with the same content.",
             ),
-            Self::Scratch => (
-                false,
-                false,
-                "A buffer it may use as it likes; not compared.",
-            ),
+            Self::Scratch => (false, false, "A buffer for temporary data; not compared."),
             Self::Scalar => (false, false, "A number passed by value."),
         };
         RoleFacts {

@@ -9,12 +9,12 @@ use std::fmt::Write as _;
 /// Notation and meaning of the operators: binary ones from the lowest precedence to the highest,
 /// then unary ones and lists.
 const OPERATORS: [(&str, &str); 28] = [
-    ("a if b else c", "`a` where `b` is true, else `c`"),
-    ("a or b", "`a` where it is true, else `b`"),
-    ("a and b", "`a` where it is false, else `b`"),
-    ("not a", "True where `a` is false"),
-    ("a in b", "Whether the list `b` has the element `a`"),
-    ("a not in b", "Whether it has not"),
+    ("a if b else c", "`a` if `b` is true, else `c`"),
+    ("a or b", "`a` if it is true, else `b`"),
+    ("a and b", "`a` if it is false, else `b`"),
+    ("not a", "True if `a` is false"),
+    ("a in b", "True if the list `b` contains `a`"),
+    ("a not in b", "True if it does not"),
     ("a < b", "Less; comparisons chain: `1 <= a < b`"),
     ("a <= b", "Less or equal"),
     ("a > b", "Greater"),
@@ -31,7 +31,7 @@ const OPERATORS: [(&str, &str); 28] = [
     ("a * b", "Product"),
     (
         "a / b",
-        "True division: `7 / 2` is 3.5; false rules and an error elsewhere where `b` is 0",
+        "True division: `7 / 2` is 3.5; if `b` is 0, a rule is false and other expressions fail",
     ),
     (
         "a // b",
@@ -243,9 +243,9 @@ fn words(section: &Json, text: &mut String) {
 fn expressions(text: &mut String) {
     text.push_str(
         "\n## Expressions\n\n\
-         Expressions are Python's, so that constraints of Kernel Tuner files work as they stand. \
-         Names in them are parameters, derived values, the sizes of the problem, and those of the \
-         device. Whole numbers are exact to 127 bits.\n\n\
+         Expressions are Python's, so that constraints of Kernel Tuner files work unchanged. Names \
+         are those of parameters, derived values, sizes of the problem and limits of the device. \
+         Integers are exact to 127 bits.\n\n\
          | name | |\n|---|---|\n",
     );
     for (name, what) in DEVICE_NAMES {
@@ -263,8 +263,8 @@ fn expressions(text: &mut String) {
         let _ = writeln!(text, "| `{written}` | {meaning} |");
     }
     text.push_str(
-        "\n`math.ceil(a)` and the like are the functions of the same name. A rule in which a number \
-         is divided by zero is false; such an expression elsewhere is an error at its place.\n",
+        "\n`math.ceil(a)` and the like are the functions of the same name. A rule with a division by \
+         zero is false; such a division elsewhere is an error with its position.\n",
     );
 }
 

@@ -64,7 +64,7 @@ sections! {
         seeds: Option<Vec<Ordered<Scalar>>> = optional list,
         /// Options for the compiler.
         compile: Option<CompileText> = optional value,
-        /// An optional peer to compare with.
+        /// An optional baseline to compare with.
         baseline: Option<BaselineText> = optional value,
         /// Description of the PyTorch package of `tuner export --torch`.
         torch: Option<TorchText> = optional value,
@@ -147,7 +147,7 @@ pub(super) struct ArgumentText {
     pub(super) shape: Option<Spanned<Vec<Formula>>>,
     /// Initial contents of inputs and of arguments that change in place.
     pub(super) fill: Option<Spanned<FillText>>,
-    /// A scalar's value; of a vector a list, of a struct one for each field.
+    /// Value of a scalar: a list for a vector, one value for each field of a struct.
     pub(super) value: Option<Spanned<ValueText>>,
     /// Of a tensor map, the buffer that it describes. `shape` is the tensor's; default: the buffer's.
     pub(super) of: Option<Spanned<String>>,
@@ -162,12 +162,13 @@ pub(super) struct ArgumentText {
     pub(super) strides: Option<Spanned<Vec<Formula>>>,
     /// Of a tensor map, steps between the elements of the box, 1 to 8; default: 1.
     pub(super) steps: Option<Spanned<Vec<Formula>>>,
-    /// Of an im2col map, the first coordinate of a filter's first pixel in each spatial dimension, outermost
-    /// first: the padding, negative. The box then has pixels and channels.
+    /// Of an im2col map, the first coordinate of a filter's first pixel in each spatial dimension,
+    /// outermost first: the negated padding. The box then has pixels and channels.
     pub(super) lower: Option<Spanned<Vec<Formula>>>,
     /// Of an im2col map, the last such coordinate minus the last of the tensor.
     pub(super) upper: Option<Spanned<Vec<Formula>>>,
-    /// Of a tensor map, bytes in which chunks of 16 are permuted: 0 (the default), 32, 64 or 128.
+    /// Of a tensor map, span in bytes within which 16-byte chunks are permuted: 0 (the default), 32, 64 or
+    /// 128.
     pub(super) swizzle: Option<Formula>,
     /// Of a tensor map, bytes of interleaved channels: 0 (the default), 16 or 32.
     pub(super) interleave: Option<Formula>,
@@ -214,7 +215,7 @@ pub(super) struct LaunchText {
     /// Blocks of a cluster in x, y, z, each a divisor of the grid; default: that of `__cluster_dims__`, or
     /// no clusters.
     pub(super) cluster: Option<Spanned<Vec<Formula>>>,
-    /// A cooperative launch: all blocks are on the device at once, and `grid.sync()` works.
+    /// A cooperative launch: all blocks are resident at once, and `grid.sync()` works.
     pub(super) cooperative: Option<bool>,
     /// Grid or block are guesses, as by `tuner adopt` for a kernel without a launch: `tuner check` judges
     /// no hazards.

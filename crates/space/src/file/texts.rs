@@ -127,7 +127,7 @@ forms!(ValueText);
 schema!(ValueText, "ScalarValue", generator => {
     let one = generator.subschema_for::<FormulaText>();
     json_schema!({
-        "description": "An expression; of a vector a list, of a struct one for each field.",
+        "description": "An expression: a list for a vector, one for each field of a struct.",
         "anyOf": [
             one,
             { "type": "array", "items": one },

@@ -110,7 +110,7 @@ schema!(FillText, "Fill", _generator => {
     let some = json!({ "type": "object" });
     fills.extend([
         keyed("sorted", &uniform, "Ascending numbers."),
-        keyed("sparse", &some, "Zero but for a share `rate` of the elements."),
+        keyed("sparse", &some, "Zero except for a share `rate` of the elements."),
         keyed("boxes", &uniform, "Boxes: low corner, high corner."),
         keyed(
             "csr",
