@@ -133,7 +133,7 @@ def check(
 ) -> List[Dict[str, Any]]:
     """Checks a kernel without a GPU (`tuner check`) and returns one dict for each configuration and problem.
 
-    :param configs: configurations to check; what one does not name takes its default
+    :param configs: configurations to check; omitted parameters take their default
     :param sample: number of random pairs of a configuration and a problem
     :param problem: the only problem to check
     :param device: `vgpu:NAME` or `cuda:N`

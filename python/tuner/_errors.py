@@ -14,7 +14,7 @@ _PLACE = re.compile(
 
 
 class TunerError(Exception):
-    """Failure of the tuner. Carries the message and, where the program names one, its place."""
+    """Failure of the tuner, with its message and, if the program reports one, its position."""
 
     def __init__(
         self,

@@ -2,9 +2,8 @@
 
     from tuner.kernel_tuner import tune_kernel
 
-takes the place of `from kernel_tuner import tune_kernel`, and
-`python -m tuner.kernel_tuner script.py` runs a script that imports `kernel_tuner` as it is. See
-docs/how-to/from-kernel-tuner.md.
+replaces `from kernel_tuner import tune_kernel`, and `python -m tuner.kernel_tuner script.py`
+runs an unmodified script that imports `kernel_tuner`. See docs/how-to/from-kernel-tuner.md.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def store_results(
     objective: Optional[str] = None,
     objective_higher_is_better: Optional[bool] = None,
 ) -> None:
-    """Stores the best `top` percent of the results in a JSON file, beside those of other devices and sizes.
+    """Adds the best `top` percent of the results to a JSON file with those of other devices and sizes.
 
     Predicted results are stored as those of a virtual GPU, whose name begins with `vgpu_`.
     """
@@ -91,7 +91,7 @@ def create_device_targets(
     objective_higher_is_better: Optional[bool] = None,
 ) -> None:
     """Writes a header with the best parameters of each device in a file of `store_results`, chosen by
-    `-DTARGET_<device>`; without one, parameters that are good for most."""
+    `-DTARGET_<device>`; by default parameters that are good for most devices."""
     results = TuneResults(results_filename)
     blocks: List[str] = []
     for device in sorted({str(record["device_name"]) for record in results.data}):

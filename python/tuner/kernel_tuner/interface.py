@@ -83,9 +83,9 @@ def tune_kernel(
     each has `verdict`, `timing` (`measured`, `predicted` or `recorded`) and `reference` (`answer`,
     `verify`, `first configuration`, `sums of the first configuration` or `none`).
 
-    :param device: number of a GPU; 0 is the first one, or a virtual GPU where there is none. A text is
-        a device of `tuner run`, such as `vgpu:a100`
-    :param export_space: folder for the search space with its data; nothing is run then
+    :param device: number of a GPU; 0 is the first, or a virtual GPU if there is no GPU. A text is a
+        device of `tuner run`, such as `vgpu:a100`
+    :param export_space: only writes the search space with its data to this folder
     :param db: database of results; by default `tuner/kernel_tuner.db` in the user's data folder
     """
     for name in unknown:

@@ -38,7 +38,7 @@ class Searchspace:
         return len(self.list)
 
     def get_list_dict(self) -> Dict[Config, int]:
-        """Returns the place of each configuration."""
+        """Returns the index of each configuration."""
         return self._index
 
     def is_param_config_valid(self, param_config: Config) -> bool:
@@ -46,15 +46,15 @@ class Searchspace:
         return tuple(param_config) in self._index
 
     def get_param_config_index(self, param_config: Config) -> Optional[int]:
-        """Returns the place of a configuration; None if it is not valid."""
+        """Returns the index of a configuration; None if it is not valid."""
         return self._index.get(tuple(param_config))
 
     def get_param_indices(self, param_config: Config) -> Config:
-        """Returns the places of a configuration's values in the lists of its parameters."""
+        """Returns the indices of a configuration's values in the lists of its parameters."""
         return tuple(values.index(value) for values, value in zip(self.tune_params.values(), param_config))
 
     def get_random_sample_indices(self, num_samples: int) -> Any:
-        """Returns the places of that many different configurations."""
+        """Returns the indices of `num_samples` different configurations."""
         if num_samples > self.size:
             raise ValueError(
                 f"The number of samples requested ({num_samples}) is greater than the searchspace size ({self.size})"
@@ -62,5 +62,5 @@ class Searchspace:
         return np.array(random.sample(range(self.size), num_samples), dtype=np.int64)
 
     def get_random_sample(self, num_samples: int) -> List[Config]:
-        """Returns that many different configurations."""
+        """Returns `num_samples` different configurations."""
         return [self.list[place] for place in self.get_random_sample_indices(num_samples)]
