@@ -160,7 +160,7 @@ fn a_program_whose_launch_is_not_found_is_told_that_a_run_shows_it() {
         0,
         &[
             "are guessed: hazards are not judged",
-            "or read it from a run: tuner adopt app.cu --force --run 'nvcc -cudart shared -lineinfo app.cu -o app && ./app'",
+            "or read it from a run: tuner adopt app.cu --force --run 'nvcc -lineinfo app.cu -o app && ./app'",
         ],
     );
 }

@@ -30,7 +30,7 @@ Examples:
   tuner adopt src/stencil.cu --define TILE=16,32 --define RADIUS=3
   tuner adopt scale.cuh --launch 'grid=(ceil_div(n, 256)) block=(256)' --size n=1000000
   tuner adopt app.cu --captured captured
-  tuner adopt app.cu --run 'nvcc -cudart shared -lineinfo app.cu -o app && ./app {N}' --vary N=1024,4096
+  tuner adopt app.cu --run 'nvcc -lineinfo app.cu -o app && ./app {N}' --vary N=1024,4096
 
 Exit codes: 0 done; 2 bad usage or input, or no kernel could be adopted: the message says what only
 you can know, and what to type.")]

@@ -84,7 +84,7 @@ fn nothing_captured(text: &str, skipped: &[String]) -> String {
     let nothing = format!("`{text}` launched no kernel that was captured");
     if skipped.is_empty() {
         return format!(
-            "{nothing}\nhelp: build with `nvcc -cudart shared -lineinfo`, and let the command run the program"
+            "{nothing}\nhelp: build with `nvcc -lineinfo`, and let the command run the program"
         );
     }
     format!("{nothing}\n{}", skipped.join("\n"))

@@ -23,9 +23,9 @@ const MIN_REPORTED_TIME: Duration = Duration::from_secs(10);
 
 /// Run a CUDA program on the virtual GPU and report hazards
 ///
-/// The program is an ordinary executable whose runtime library is shared: compile it with
-/// `nvcc -cudart shared`, and with -lineinfo for source lines. Its kernels run on the virtual GPU, its
-/// output and exit code are its own, and a summary of kernels and hazards follows on standard error.
+/// The program is an ordinary executable; compile it with -lineinfo for source lines. Its kernels run on the
+/// virtual GPU, its output and exit code are its own, and a summary of kernels and hazards follows on standard
+/// error.
 /// No GPU, driver or CUDA installation is needed to run it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

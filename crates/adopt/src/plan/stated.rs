@@ -196,7 +196,7 @@ impl Plan {
         let name = settings.file.file_name().unwrap_or_default();
         let name = shell(&name.to_string_lossy());
         let run = shell(&format!(
-            "nvcc -cudart shared -lineinfo {name} -o app && ./app"
+            "nvcc -lineinfo {name} -o app && ./app"
         ));
         let captured = match is_program {
             true => format!(", or read it from a run: tuner adopt {file} --force --run {run}"),
