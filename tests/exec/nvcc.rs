@@ -302,6 +302,28 @@ fn relocatable_device_code_is_linked() {
 
 #[test]
 #[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn kernels_launch_kernels() {
+    let options = ["-rdc=true", "-lcudadevrt"];
+    for (arguments, code) in [(&[][..], 0), (&["wrong"][..], 4)] {
+        let (ended, stdout, stderr) = built_with("device_launches.cu", &options, arguments);
+        assert_eq!(ended, Some(code), "{stdout}{stderr}");
+        let lines: Vec<&str> = stdout.lines().collect();
+        let expected = [
+            "cudaErrorInvalidConfiguration invalid configuration argument, then 0",
+            "cudaSuccess",
+            "1 2 3 99 | 7 5 515",
+            "depth 24",
+            "cudaErrorIllegalAddress",
+        ];
+        assert_eq!(lines, expected[..4 + arguments.len()], "{stderr}");
+        // The hazard is in the kernel that a kernel launched.
+        let fault = "out_of_bounds in add at block (0,0,0), thread (40,0,0)";
+        assert_eq!(stderr.contains(fault), code == 4, "{stderr}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
 fn nodes_of_graphs_are_described_and_changed() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("graph.dot");

@@ -31,6 +31,8 @@ pub(crate) struct Request {
     pub(crate) cluster: [u32; 3],
     /// The parameter block.
     pub(crate) parameters: Vec<u8>,
+    /// Launches of kernels by kernels that led to this one.
+    pub(crate) nesting: u32,
 }
 
 impl Device {
@@ -91,7 +93,9 @@ impl Device {
             self.finish_capture(pending, request, &function, &report, watch);
         }
         self.finish(request, &function, &report, predicted);
-        Ok(report.output)
+        let mut text = report.output;
+        text.extend(self.run_device_work(request, &function, report.operations));
+        Ok(text)
     }
 
     /// Runs a kernel without PTX.
@@ -185,6 +189,7 @@ impl Device {
             cooperative: request.flags & COOPERATIVE != 0,
             lane_budget: self.remaining_work(),
             stack_bytes: self.stack_bytes,
+            nesting: request.nesting,
             watch,
             ..Launch::new(&function.name, request.grid, request.block, args.collect())
         }

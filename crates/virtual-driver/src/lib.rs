@@ -10,6 +10,7 @@
 mod attributes;
 mod capture;
 mod device;
+mod device_work;
 mod fatbin;
 mod images;
 mod launches;

@@ -87,17 +87,6 @@ fn prototype(text: &str) -> Option<&str> {
     (!head.contains(".entry")).then_some(head)
 }
 
-/// Functions of the system, which no text defines.
-const SYSTEM_FUNCTIONS: [&str; 7] = [
-    "vprintf",
-    "malloc",
-    "free",
-    "__nv_aligned_device_malloc",
-    "__assertfail",
-    "__assert_fail",
-    "cudaGraphSetConditional",
-];
-
 /// Returns the name of a function that a linked text declares and does not define.
 pub(crate) fn find_undefined(text: &str) -> Option<String> {
     let external = |item: &Item<'_>| match item.symbol {
@@ -105,7 +94,7 @@ pub(crate) fn find_undefined(text: &str) -> Option<String> {
         _ => None,
     };
     let mut names = split(text).into_iter().filter_map(|item| external(&item));
-    names.find(|name| !SYSTEM_FUNCTIONS.contains(&name.as_str()))
+    names.find(|name| !vgpu::is_runtime_function(name))
 }
 
 /// Position of a statement: index of its text, and index in it.

@@ -346,6 +346,7 @@ pub(crate) fn read_launch(fields: &mut Fields<'_>, parameters: &[u8]) -> io::Res
         flags: fields.u32()?,
         cluster: read_extent(fields)?,
         parameters: parameters.to_vec(),
+        nesting: 0,
     })
 }
 

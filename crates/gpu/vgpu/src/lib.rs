@@ -25,6 +25,7 @@ pub mod warpgroup;
 
 pub use arch::Arch;
 pub use counters::Counters;
+pub use exec::device_runtime::{DeviceLaunch, DeviceOperation, DeviceWork};
 pub use exec::launch::{
     Arg, BlockOrder, BlockSet, Checks, Depth, End, Launch, LaunchError, LaunchReport, Schedule,
     launch,
@@ -40,6 +41,7 @@ pub use hazard::{
     CodeLine, Hazard, HazardAccess, HazardAllocation, HazardConflict, HazardKey, HazardKind,
     SourceLine, Space,
 };
+pub use lower::is_runtime_function;
 pub use memory::{BufferId, GlobalMemory, MemoryError};
 pub use module::{ControlDependence, Entry, LoadError, Module, Parameter, Unsupported, plain_name};
 pub use ptx::stores::Roots;

@@ -71,24 +71,19 @@ fn what_is_not_executed_is_unsupported_by_name() {
 }
 
 #[test]
-fn a_kernel_that_launches_a_kernel_is_unsupported_by_name() {
-    let child = ".visible .entry child() { ret; }";
-    let runtime = ".extern .func (.param .b64 r) cudaGetParameterBufferV2();";
+fn an_unknown_function_of_the_device_runtime_is_unsupported_by_name() {
+    let runtime = ".extern .func (.param .b32 r) __cudaCDP2Memcpy3DAsync();";
     for (body, name) in [
         (
-            ".reg .b64 %rd<2>;\nmov.u64 %rd1, child;",
-            "mov.u64 (the address of kernel `child`: kernels that launch kernels are not supported)",
-        ),
-        (
-            ".param .b64 r;\ncall (r), cudaGetParameterBufferV2, ();",
-            "call (call of `cudaGetParameterBufferV2` of the device runtime: kernels that launch kernels are not supported)",
+            ".param .b32 r;\ncall (r), __cudaCDP2Memcpy3DAsync, ();",
+            "call (call of the external function `__cudaCDP2Memcpy3DAsync` of the device runtime)",
         ),
         (
             ".reg .b64 %rd<2>;\nmov.u64 %rd1, nothing;",
             "mov.u64 (`nothing` is not a variable)",
         ),
     ] {
-        let text = module(body).replacen(".visible", &format!("{runtime}\n{child}\n.visible"), 1);
+        let text = module(body).replacen(".visible", &format!("{runtime}\n.visible"), 1);
         let unsupported = Module::load(&text).unwrap().supported("k").unwrap_err();
         assert_eq!(unsupported.instruction, name);
     }

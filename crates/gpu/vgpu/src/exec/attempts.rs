@@ -126,6 +126,7 @@ impl Work<'_> {
             registers: launch.registers,
             shared_fill: launch.shared_fill,
             stack_bytes: launch.stack_bytes,
+            nesting: launch.nesting,
             clock: launch.clock,
             blocks_each: each,
             placement: Placement::new(

@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::barrier::{Barrier, ReductionResult};
 use super::cluster::{Cluster, MAX_BLOCKS};
 use super::cluster_barrier::ClusterBarrier;
+use super::device_runtime::DeviceRuntime;
 use super::flights::Flights;
 use super::launch::{BlockOrder, Checks};
 use super::order::Thread;
@@ -68,6 +69,8 @@ pub(super) struct Context<'a> {
     pub(super) shared_fill: u32,
     /// Limit of [`Warp::frames`].
     pub(super) stack_bytes: u32,
+    /// Launches of kernels by kernels that led to this one.
+    pub(super) nesting: u32,
     /// Offset added to the initial clock of each block.
     pub(super) clock: u64,
     /// Blocks that a multiprocessor holds at once.
@@ -333,6 +336,7 @@ pub(super) struct Cta<'a> {
     pub(super) printed: Printed,
     /// Assertions of it that failed.
     pub(super) assertions: Vec<Assertion>,
+    pub(super) runtime: DeviceRuntime,
 }
 
 impl<'a> Cta<'a> {
@@ -407,6 +411,7 @@ impl<'a> Cta<'a> {
             },
             printed: Printed::default(),
             assertions: Vec::new(),
+            runtime: DeviceRuntime::default(),
         }
     }
 

@@ -37,6 +37,7 @@ impl Cta<'_> {
                     self.set_condition(w, call, lane);
                     0
                 }
+                Routine::Runtime(function) => self.call_runtime(w, call, lane, function),
             };
             if let Some((at, bytes)) = call.result {
                 let place = self.call_place(w, lane, at);
@@ -49,7 +50,7 @@ impl Cta<'_> {
     }
 
     /// The place of a call parameter.
-    fn call_place(&self, w: &Warp, lane: usize, at: u32) -> CheckedLocation {
+    pub(super) fn call_place(&self, w: &Warp, lane: usize, at: u32) -> CheckedLocation {
         let base = self.context.program.local_bytes as usize;
         CheckedLocation::Local(lane * w.stride + base + at as usize)
     }

@@ -12,8 +12,12 @@ use crate::memory::{Allocation, Lookup};
 impl Cta<'_> {
     /// The address of a new block, unwritten; 0 where the heap has no room.
     pub(super) fn allocate(&mut self, w: &Warp, call: &External, lane: usize, align: u64) -> u64 {
+        self.take_block(self.argument(w, call, 0, lane), align)
+    }
+
+    /// Takes a block from the heap, unwritten; 0 where it has no room.
+    pub(super) fn take_block(&mut self, bytes: u64, align: u64) -> u64 {
         let context = self.context;
-        let bytes = self.argument(w, call, 0, lane);
         let Some(heap) = &context.memory.heap else {
             return 0;
         };
@@ -43,8 +47,12 @@ impl Cta<'_> {
 
     /// Gives a block back; one that is none is a hazard.
     pub(super) fn free(&mut self, w: &Warp, call: &External, lane: usize) {
+        self.give_block(w, lane, self.argument(w, call, 0, lane));
+    }
+
+    /// Gives the block of an address back to the heap.
+    pub(super) fn give_block(&mut self, w: &Warp, lane: usize, address: u64) {
         let context = self.context;
-        let address = self.argument(w, call, 0, lane);
         if address == 0 {
             return;
         }

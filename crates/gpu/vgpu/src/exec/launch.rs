@@ -8,6 +8,7 @@ use std::time::Instant;
 use limits::{check_cluster, check_dimensions, check_local, check_shared};
 
 use super::attempts::Work;
+use super::device_runtime::DeviceOperation;
 use super::rounding::Rounding;
 use super::stop::{Assertion, Stop};
 use super::trace::BlockTrace;
@@ -160,6 +161,8 @@ pub struct Launch {
     /// Bytes of stack for the frames of functions that may enter themselves, without their registers. The compiler
     /// knows the need of all others.
     pub stack_bytes: u32,
+    /// Launches of kernels by kernels that led to this one.
+    pub nesting: u32,
     /// Initial value of the clocks that kernels read.
     pub clock: u64,
     /// `%smid` is 0 and `%warpid` is the warp's index in its block, as the executor of SASS has
@@ -213,6 +216,7 @@ impl Launch {
             depth: Depth::Whole,
             shared_fill: 0,
             stack_bytes: LOCAL_BYTES,
+            nesting: 0,
             clock: 0,
             plain_numbers: false,
             cooperative: false,
@@ -252,6 +256,8 @@ pub struct LaunchReport {
     pub output: Vec<u8>,
     /// Bytes of text before that, which are lost.
     pub output_dropped: u64,
+    /// What the kernel started, by block and in each in the order of the calls. The caller runs it.
+    pub operations: Vec<DeviceOperation>,
     /// Executed work.
     pub counters: Counters,
     /// Traces of the blocks in order of index, if requested.

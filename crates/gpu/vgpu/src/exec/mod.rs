@@ -15,6 +15,7 @@ pub mod rounding;
 pub(crate) mod shadow_values;
 pub mod stop;
 mod externals;
+pub mod device_runtime;
 mod listed;
 mod heap;
 mod format;

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::block::{Block, Progress};
 use super::cluster::Units;
 use super::cta::{Context, SpareBuffers};
+use super::device_runtime::DeviceOperation;
 use super::launch::{BlockOrder, End, Launch, LaunchReport};
 use super::listed::{limit, list};
 use super::printed::Output;
@@ -53,6 +54,7 @@ struct Total {
     stopped: Option<(u32, Halt)>,
     printed: Output,
     assertions: Vec<(u32, Assertion)>,
+    operations: Vec<(u32, DeviceOperation)>,
     traces: Vec<BlockTrace>,
     accesses: Vec<BlockAccesses>,
 }
@@ -351,6 +353,10 @@ impl Total {
                 .into_iter()
                 .map(|failed| (cta.block, failed))
                 .collect(),
+            operations: std::mem::take(&mut cta.runtime.operations)
+                .into_iter()
+                .map(|operation| (cta.block, operation))
+                .collect(),
             traces: cta.trace.take().unwrap_or_default(),
             accesses: cta.take_accesses(),
         });
@@ -364,6 +370,7 @@ impl Total {
         self.accesses.append(&mut other.accesses);
         self.printed.merge(other.printed);
         self.assertions.append(&mut other.assertions);
+        self.operations.append(&mut other.operations);
         if self.assertions.len() > 2 * ASSERTIONS_MAX {
             self.cut_assertions();
         }
@@ -415,6 +422,9 @@ fn report(context: &Context<'_>, launch: &Launch, mut total: Total) -> LaunchRep
     traces.sort_unstable_by_key(|trace| trace.block);
     let mut accesses = total.accesses;
     accesses.sort_unstable_by_key(|of_block| of_block.block);
+    let mut operations = total.operations;
+    // Stable: those of a block stay in the order of its calls.
+    operations.sort_by_key(|(block, _)| *block);
     let end = match total.stopped {
         None => End::Completed,
         Some((_, Halt(_, why))) => End::Stopped(why.to_owned()),
@@ -431,6 +441,10 @@ fn report(context: &Context<'_>, launch: &Launch, mut total: Total) -> LaunchRep
             .collect(),
         output,
         output_dropped,
+        operations: operations
+            .into_iter()
+            .map(|(_, operation)| operation)
+            .collect(),
         counters: total.counters,
         traces,
         accesses,

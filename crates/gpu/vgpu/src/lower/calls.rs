@@ -15,8 +15,8 @@ use ptx::ast::{Ast, Function, Init, Instruction, Operand};
 /// Address of the first function; each has 16 bytes. No variable is there.
 const FUNCTIONS: u64 = 0x7400_0000_0000;
 
-/// Why what a kernel needs to launch another has no meaning here.
-const NESTED: &str = "kernels that launch kernels are not supported";
+/// Address of the first kernel, as pointers to kernels hold it.
+const KERNELS: u64 = 0x7500_0000_0000;
 
 /// The functions of a module that can be called.
 #[derive(Debug, Default)]
@@ -24,7 +24,8 @@ pub(crate) struct FunctionTable<'a> {
     bodies: HashMap<&'a str, (u64, &'a Function<'a>)>,
     /// Functions whose address is taken somewhere in the module, in the order of the text.
     taken: Vec<&'a Function<'a>>,
-    kernels: HashSet<&'a str>,
+    /// Kernels with their addresses.
+    kernels: HashMap<&'a str, (u64, &'a Function<'a>)>,
 }
 
 impl<'a> FunctionTable<'a> {
@@ -63,24 +64,30 @@ impl<'a> FunctionTable<'a> {
         FunctionTable {
             bodies,
             taken: taken.into_iter().map(|(_, f)| f).collect(),
-            kernels: (ast.functions.iter().filter(|f| f.entry))
-                .map(|f| f.name)
+            kernels: (0u64..)
+                .zip(ast.functions.iter().filter(|f| f.entry))
+                .map(|(n, f)| (f.name, (KERNELS + 16 * n, f)))
                 .collect(),
         }
     }
 
-    /// The failure of an operand whose name is neither a variable nor a function.
-    pub(super) fn no_address(&self, name: &str) -> Fail {
-        Fail::Operand(if self.kernels.contains(name) {
-            format!("the address of kernel `{name}`: {NESTED}")
-        } else {
-            format!("`{name}` is not a variable")
-        })
+    /// The address that a pointer to the function or kernel holds.
+    pub(crate) fn address(&self, name: &str) -> Option<u64> {
+        let found = self.bodies.get(name).or_else(|| self.kernels.get(name));
+        found.map(|(address, _)| *address)
     }
 
-    /// The address that a pointer to the function holds.
-    pub(crate) fn address(&self, name: &str) -> Option<u64> {
-        self.bodies.get(name).map(|(address, _)| *address)
+    /// Name and bytes of parameters of each kernel, by its address.
+    pub(super) fn kernels(&self) -> HashMap<u64, (String, u32)> {
+        let bytes = |f: &Function<'_>| {
+            f.params.iter().fold(0u64, |end, v| {
+                end.next_multiple_of(v.align.max(1).into()) + v.bytes
+            }) as u32
+        };
+        let kernels = self.kernels.values();
+        kernels
+            .map(|(address, f)| (*address, (f.name.to_owned(), bytes(f))))
+            .collect()
     }
 
     fn body(&self, name: &str) -> Option<&'a Function<'a>> {
@@ -213,13 +220,15 @@ impl<'a> Lower<'a> {
             if self.external(name, call.arguments, call.results)? {
                 return Ok(());
             }
-            return Err(Fail::Operand(
-                if name.starts_with("cuda") || name.starts_with("__cuda") {
-                    format!("call of `{name}` of the device runtime: {NESTED}")
-                } else {
-                    format!("call of the external function `{name}`")
-                },
-            ));
+            let of_runtime = name.starts_with("cuda") || name.starts_with("__cuda");
+            let whose = if of_runtime {
+                " of the device runtime"
+            } else {
+                ""
+            };
+            return Err(Fail::Operand(format!(
+                "call of the external function `{name}`{whose}"
+            )));
         };
         let frame = self.called(callee);
         let arguments = self.copies(call.arguments, &frame.params, true)?;

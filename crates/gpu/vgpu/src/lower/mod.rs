@@ -36,6 +36,7 @@ mod launch_control;
 pub(crate) mod definedness;
 
 pub(crate) use calls::FunctionTable;
+pub use external::is_runtime_function;
 
 use std::collections::{HashMap, HashSet};
 

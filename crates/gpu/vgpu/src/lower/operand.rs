@@ -330,7 +330,7 @@ impl<'a> Lower<'a> {
             // `mov.b64 %rd, kernel_param`: the address in the parameter space.
             return Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)));
         }
-        Err(self.globals.functions.no_address(name))
+        wrong(&format!("`{name}` is not a variable"))
     }
 
     /// Lowers the address operand of a memory instruction whose modifiers name `area`.

@@ -13,7 +13,7 @@ mod matrices;
 mod operation;
 mod tensor_memory;
 
-pub(crate) use callees::{Call, CallPointer, External, Function, Routine};
+pub(crate) use callees::{Call, CallPointer, External, Function, Routine, RuntimeCall};
 pub(crate) use images::{
     Boundary, Fetch, ImageQuery, ImageShape, Queried, SurfaceAccess, SurfaceKind,
 };
@@ -211,8 +211,10 @@ pub(crate) struct Program {
     pub(crate) sources: Vec<SourceLine>,
     /// Pointers from which addresses are computed, by PTX line.
     pub(crate) pointers: HashMap<u32, PointerSource>,
-    /// It calls `malloc` or `free`.
+    /// It calls `malloc` or `free`, or launches kernels, whose parameters are in the heap.
     pub(crate) allocates: bool,
+    /// Kernels that it may launch, by the address that a pointer to them holds: name and bytes of parameters.
+    pub(crate) kernels: HashMap<u64, (String, u32)>,
     /// It has fences or ordered accesses.
     pub(crate) has_fences: bool,
     /// It polls volatile flags, so that volatile stores may set flags.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a failure is a panic")]
 
 mod calls;
+mod device_launches;
 mod harness;
 mod hazards;
 mod heap;

@@ -19,6 +19,41 @@ pub(crate) enum Routine {
     Free,
     /// `cudaGraphSetConditional(handle, value)`, where the handle is the address of the value.
     SetCondition,
+    /// A function of the device runtime, of kernels that launch kernels.
+    Runtime(RuntimeCall),
+}
+
+/// A function of the device runtime (`cuda_device_runtime_api.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RuntimeCall {
+    /// `GetParameterBufferV2(kernel, grid, block, shared bytes)`.
+    ParameterBuffer,
+    /// `LaunchDeviceV2(buffer, stream)`.
+    Launch,
+    /// `MemcpyAsync(to, from, bytes, kind, stream)`.
+    Copy,
+    /// `MemsetAsync(to, value, bytes, stream)`.
+    Fill,
+    /// `GetLastError()`.
+    LastError,
+    /// `PeekAtLastError()`.
+    PeekError,
+    /// `GetErrorString(error)`.
+    ErrorText,
+    /// `GetErrorName(error)`.
+    ErrorName,
+    /// `StreamCreateWithFlags(to, flags)`, `EventCreateWithFlags(to, flags)`.
+    CreateHandle,
+    /// Calls about streams and events that change nothing, because operations run in the order of their calls.
+    KeepOrder,
+    /// `Malloc(to, bytes)`.
+    Allocate,
+    /// `Free(address)`.
+    Free,
+    /// `GetDevice(to)`: device 0.
+    Device,
+    /// `GetDeviceCount(to)`: 1.
+    DeviceCount,
 }
 
 /// A call of such a function: each argument and the result as its offset among the call parameters
