@@ -49,6 +49,14 @@ __global__ void deep(int *reached, int depth) {
   deep<<<1, 1>>>(reached, depth + 1);
 }
 
+__global__ void set(volatile int *flag) { *flag = 1; }
+
+__global__ void wait(volatile int *flag) {
+  set<<<1, 1>>>(flag);
+  while (*flag == 0) {
+  }
+}
+
 __global__ void wrong(int *x, int n) { add<<<1, 64>>>(x, n + 1, 1); }
 
 int main(int count, char **arguments) {
@@ -67,6 +75,11 @@ int main(int count, char **arguments) {
   deep<<<1, 1>>>(log, 0);
   cudaMemcpy(host, log, sizeof(int), cudaMemcpyDeviceToHost);
   printf("depth %d\n", host[0]);
+  if (count > 1 && !strcmp(arguments[1], "wait")) {
+    cudaMemset(log, 0, sizeof(int));
+    wait<<<1, 1>>>(log);
+    printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+  }
   if (count > 1 && !strcmp(arguments[1], "wrong")) {
     int *small;
     cudaMalloc(&small, 40 * sizeof(int));

@@ -229,9 +229,14 @@ impl Device {
             if by_limit || follows_race(hazard, &report.hazards) {
                 continue;
             }
-            match waits_for_memory(hazard) && self.sees_host_memory(request, function) {
-                true => self.report_hazard(function, &with_host_limit(hazard)),
-                false => self.report_hazard(function, hazard),
+            let reason = match waits_for_memory(hazard) {
+                true if !report.operations.is_empty() => Some(WAITS_FOR_CHILD),
+                true if self.sees_host_memory(request, function) => Some(WAITS_FOR_HOST),
+                _ => None,
+            };
+            match reason {
+                Some(reason) => self.report_hazard(function, &with_reason(hazard, reason)),
+                None => self.report_hazard(function, hazard),
             }
         }
         for assertion in &report.assertions {
@@ -403,13 +408,16 @@ fn waits_for_memory(hazard: &Hazard) -> bool {
     hazard.kind == HazardKind::Deadlock && hazard.detail.starts_with("threads wait in a loop")
 }
 
-/// Adds that the value may be one that the host would write on a GPU.
-fn with_host_limit(hazard: &Hazard) -> Hazard {
-    let detail = format!(
-        "{}. The kernel can read memory that the host shares (pinned, mapped or managed): the virtual \
-         device runs a launch to its end before the host continues, so no kernel can wait for the host",
-        hazard.detail
-    );
+/// The value may be one that the host would write on a GPU.
+const WAITS_FOR_HOST: &str = "The kernel can read memory that the host shares (pinned, mapped or managed): the virtual \
+     device runs a launch to its end before the host continues, so no kernel can wait for the host";
+/// The value may be one that a kernel would write that this one launched.
+const WAITS_FOR_CHILD: &str = "The kernel launched kernels: CUDA does not promise that they run before it ends, and \
+     the virtual device runs them afterwards";
+
+/// Adds a reason for an endless wait.
+fn with_reason(hazard: &Hazard, reason: &str) -> Hazard {
+    let detail = format!("{}. {reason}", hazard.detail);
     Hazard {
         detail,
         ..hazard.clone()
