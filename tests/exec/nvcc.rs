@@ -302,6 +302,31 @@ fn relocatable_device_code_is_linked() {
 
 #[test]
 #[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn machine_code_of_several_files_runs_without_ptx() {
+    let other =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exec/separate_other.cu");
+    for (device, code) in [("vgpu:a100", 80), ("vgpu:h100", 90), ("vgpu:rtx5090", 120)] {
+        // In place of the option of `--build`, which adds PTX.
+        let target = [format!("-arch=compute_{code}"), format!("-code=sm_{code}")];
+        let [arch, code] = &target;
+        let options = ["-rdc=true", arch, code, &*other.to_string_lossy()];
+        let (ended, stdout, stderr) =
+            built_for("separate_code.cu", &["--device", device], &options, &[]);
+        assert_eq!(ended, Some(0), "{stdout}{stderr}");
+        let lines: Vec<&str> = stdout.lines().collect();
+        let expected = [
+            "call cudaSuccess 42 44 46 4",
+            "choose cudaSuccess 2 6 4 12",
+            "dispatch cudaSuccess 101 202 103 204",
+            "read cudaSuccess 71 142 73 144",
+        ];
+        assert_eq!(lines, expected, "{stderr}");
+        assert!(stderr.contains("hazards of call: not checked"), "{stderr}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
 fn kernels_launch_kernels() {
     let options = ["-rdc=true", "-lcudadevrt"];
     // The hazard is in the kernel that a kernel launched.

@@ -10,7 +10,7 @@ use vgpu::{Arch, BufferId, GlobalMemory, Module};
 
 use crate::fatbin::{ImageError, read_image};
 use crate::ptx_target::{LoadFailure, check_header, check_instructions};
-use crate::sass_only::outline;
+use crate::sass_only::{InitialPointer, PointerTarget, initial_pointers, outline};
 use crate::target::{Features, Target};
 
 /// Registers of a thread without machine code.
@@ -40,7 +40,9 @@ pub(crate) struct LoadedModule {
     pub(crate) cubin: Option<Arc<[u8]>>,
     /// There is no PTX, so the machine code is executed.
     pub(crate) sass_only: bool,
-    /// File and line of each kernel in the source, if the PTX has line information.
+    /// Addresses in the initial values of variables of a module without PTX.
+    pointers: Vec<InitialPointer>,
+    /// File and line of each kernel in the source, where the PTX has line information.
     sources: BTreeMap<String, (String, u32)>,
 }
 
@@ -96,6 +98,10 @@ impl LoadedModule {
                 None => (target_number(code.target()), arch.cc),
             },
             code: Arc::new(code),
+            pointers: match &cubin {
+                Some(cubin) if sass_only => initial_pointers(cubin),
+                _ => Vec::new(),
+            },
             resources: cubin.map(read_resources).unwrap_or_default(),
             variables: BTreeMap::new(),
             cubin: image.cubin.map(Arc::from),
@@ -121,6 +127,16 @@ impl LoadedModule {
             // C++ initializes static variables with zeros: none is unwritten.
             let bytes = memory.read(*id);
             memory.write(*id, 0, &bytes);
+        }
+        for pointer in &self.pointers {
+            let target = match &pointer.target {
+                PointerTarget::Function(address) => Some(*address),
+                PointerTarget::Variable(name) => self.variable(name).map(|id| memory.address(id)),
+            };
+            if let Some((target, id)) = target.zip(self.variable(&pointer.variable)) {
+                let address = target.wrapping_add_signed(pointer.addend);
+                memory.write(id, pointer.offset, &address.to_le_bytes());
+            }
         }
         Ok(())
     }

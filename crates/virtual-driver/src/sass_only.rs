@@ -72,6 +72,40 @@ fn initial_bytes<'a>(section: &'a [u8], global: &Global) -> Option<&'a [u8]> {
     section.get(start..end)
 }
 
+/// An address in the initial value of a variable.
+#[derive(Debug)]
+pub(crate) struct InitialPointer {
+    pub(crate) variable: String,
+    /// Bytes from the start of the variable.
+    pub(crate) offset: u64,
+    pub(crate) target: PointerTarget,
+    /// Number added to the address.
+    pub(crate) addend: i64,
+}
+
+/// Target of a pointer.
+#[derive(Debug)]
+pub(crate) enum PointerTarget {
+    /// A function, by its address in the code.
+    Function(u64),
+    Variable(String),
+}
+
+/// Returns the addresses in the initial values of variables.
+pub(crate) fn initial_pointers(cubin: &Cubin) -> Vec<InitialPointer> {
+    let functions = cubin.function_addresses();
+    let pointers = cubin.pointers.iter().map(|pointer| InitialPointer {
+        variable: pointer.variable.clone(),
+        offset: pointer.offset,
+        target: match functions.get(pointer.symbol.as_str()) {
+            Some(address) => PointerTarget::Function(*address),
+            None => PointerTarget::Variable(pointer.symbol.clone()),
+        },
+        addend: pointer.addend,
+    });
+    pointers.collect()
+}
+
 /// Result of a launch of machine code.
 pub(crate) enum Outcome {
     /// It ran to its end, or to the limit of the launch.

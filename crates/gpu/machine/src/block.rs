@@ -129,7 +129,7 @@ impl<'a> Block<'a> {
             let registers = Registers::new(place, Arc::clone(&inputs.banks));
             let lanes = (threads - warp * 32).min(32);
             let traced = inputs.traced.then_some(count as usize);
-            Warp::new(registers, lanes, inputs.local_bytes, traced)
+            Warp::new(registers, lanes, &inputs, traced)
         });
         Block {
             warps: warps.collect(),

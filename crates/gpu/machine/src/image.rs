@@ -1,5 +1,7 @@
 //! Kernel data in a cubin apart from the code: constants and resource usage.
 
+use std::collections::BTreeMap;
+
 use sass::{Cubin, Instruction, Unknown};
 
 use super::SassError;
@@ -29,6 +31,10 @@ pub(super) struct Image {
     pub(super) constants: Vec<(String, u64, u64)>,
     /// Relocations: offset in bank 4, variable, addend.
     pub(super) pointers: Vec<(u64, String, i64)>,
+    /// Addresses of functions in other sections.
+    pub(super) functions: BTreeMap<String, u64>,
+    /// The file of a kernel that cannot run from its own section alone.
+    pub(super) unlinked: Option<Box<Cubin>>,
 }
 
 impl Image {
@@ -38,6 +44,10 @@ impl Image {
     /// Bytes that are not a valid cubin, or a cubin without that kernel.
     pub(super) fn read(cubin: &[u8], name: &str) -> Result<Image, SassError> {
         let mut cubin = Cubin::read(cubin).map_err(|error| SassError(error.to_string()))?;
+        let unlinked = cubin.needs_link(name).then(|| Box::new(cubin.clone()));
+        let functions = cubin.function_addresses();
+        let functions = functions.iter().map(|(name, at)| ((*name).to_owned(), *at));
+        let functions = functions.collect();
         let Some(mut kernel) = cubin.kernels.remove(name) else {
             return Err(SassError(format!("there is no kernel {name}")));
         };
@@ -65,6 +75,8 @@ impl Image {
             local_bytes: kernel.info.frame.max(kernel.info.stack),
             constants: user.map(|g| (g.name, g.offset, g.size)).collect(),
             pointers: addresses.map(|r| (r.offset, r.symbol, r.addend)).collect(),
+            functions,
+            unlinked,
         })
     }
 }

@@ -17,6 +17,7 @@ mod atomics;
 mod block;
 mod boxes;
 mod image;
+mod link;
 mod images;
 mod lower;
 mod memory;
@@ -50,7 +51,7 @@ use image::Image;
 use memory::{CONSTANT_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use memory::{Memory, Written};
 use phases::Phases;
-use program::{Program, SYSTEM_NOTHING, SYSTEM_STOPS};
+use program::Program;
 use registers::Banks;
 use vgpu::Module;
 use vgpu::exec::launch::{BlockSet, Launch, LaunchError, workspace};
@@ -148,6 +149,8 @@ impl Machine {
     ) -> Result<Execution, MachineError> {
         let cluster = self.check_cluster(module, launch)?;
         let parameters = module.parameters(launch, memory)?;
+        let linked = self.link(module, memory, launch)?;
+        let program = linked.as_ref().unwrap_or(&self.program);
         let mut banks = self.create_banks(module, memory, launch, &parameters)?;
         let meeting = match launch.cooperative {
             true => Some(workspace(memory)?),
@@ -158,7 +161,7 @@ impl Machine {
         }
         let banks = Arc::new(banks);
         let inputs = BlockInputs {
-            program: &self.program,
+            program,
             banks,
             grid: launch.grid,
             block: launch.block,
@@ -177,8 +180,8 @@ impl Machine {
             return Err(SassError(what).into());
         }
         let mut counts = Counts {
-            warps: vec![0; self.program.steps.len()],
-            threads: vec![0; self.program.steps.len()],
+            warps: vec![0; program.steps.len()],
+            threads: vec![0; program.steps.len()],
         };
         let mut done = Execution::default();
         let result = run_blocks(
@@ -201,7 +204,7 @@ impl Machine {
                 .retain(|w| w.allocation as usize != buffer.index());
             memory.free(buffer);
         }
-        for (opcode, count) in self.program.opcodes.iter().zip(&counts.warps) {
+        for (opcode, count) in program.opcodes.iter().zip(&counts.warps) {
             if *count > 0 {
                 *done.by_opcode.entry(opcode).or_default() += count;
             }
@@ -318,11 +321,9 @@ impl Machine {
         let mut bank4 = image.bank4.clone();
         for (offset, name, added) in &image.pointers {
             let found = variables.iter().find(|(variable, _)| variable == name);
-            let address = match (found, name.as_str()) {
-                (Some((_, id)), _) => memory.address(*id).wrapping_add_signed(*added),
-                (None, "vprintf") => SYSTEM_NOTHING,
-                (None, "__assertfail") => SYSTEM_STOPS,
-                _ => continue,
+            let variable = found.map(|(_, id)| memory.address(*id).wrapping_add_signed(*added));
+            let Some(address) = variable.or_else(|| self.function_address(name)) else {
+                continue;
             };
             let place = *offset as usize..(*offset as usize).saturating_add(8);
             if let Some(slot) = bank4.get_mut(place) {

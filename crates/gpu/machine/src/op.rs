@@ -45,8 +45,8 @@ pub(super) enum Control {
     Converged(u32, Source),
     /// Jumps to the byte address in a register pair plus an offset.
     Indirect(Origin, i64),
-    /// Calls the system function whose address the origin holds.
-    System(Origin),
+    /// Calls the function whose address the origin holds.
+    Call(Origin),
     /// Stops the launch.
     Trap,
     Exit,

@@ -21,6 +21,8 @@ pub(super) struct Step {
 
 /// The instructions of a kernel.
 pub(super) struct Program {
+    /// Where threads begin.
+    pub(super) start: u32,
     pub(super) steps: Vec<Step>,
     pub(super) opcodes: Vec<&'static str>,
     /// Flag per instruction: part of a loop that only polls.
@@ -149,6 +151,7 @@ impl Program {
             Err(_) => (PollingRole::Works, [(0, 0); 2]),
         });
         let mut program = Program {
+            start: 0,
             steps,
             opcodes,
             polls: Vec::new(),

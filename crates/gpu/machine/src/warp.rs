@@ -1,6 +1,7 @@
 //! A warp with divergence and reconvergence by convergence barriers.
 
 use super::CONSTANT;
+use super::block::BlockInputs;
 use super::operand::Origin;
 use super::registers::Registers;
 use vgpu::exec::trace::{Access, Target, WarpTrace};
@@ -81,20 +82,21 @@ impl Warp {
     pub(super) fn new(
         registers: Registers,
         lanes: u32,
-        local_bytes: usize,
+        inputs: &BlockInputs<'_>,
         traced: Option<usize>,
     ) -> Warp {
+        let (start, local_bytes) = (inputs.program.start, inputs.local_bytes);
         let alive = u32::MAX >> (32 - lanes.clamp(1, 32));
         Warp {
             registers,
             alive,
             paths: vec![Path {
-                pc: 0,
+                pc: start,
                 mask: alive,
                 state: State::Ready,
             }],
             current: 0,
-            pc: 0,
+            pc: start,
             local: vec![0; local_bytes * 32],
             local_bytes,
             trace: traced.map(WarpTrace::with_warps),

@@ -33,6 +33,8 @@ pub struct Cubin {
     pub globals: Vec<Global>,
     /// Initial values at the start of global memory, from `.nv.global.init`.
     pub initial: Vec<u8>,
+    /// Addresses in the initial values of variables.
+    pub pointers: Vec<Pointer>,
 }
 
 /// One kernel.
@@ -42,6 +44,8 @@ pub struct Kernel {
     pub entry: bool,
     /// Instructions in order of address, 16 bytes each.
     pub code: Vec<Result<Instruction, Unknown>>,
+    /// The encodings.
+    pub words: Vec<u128>,
     /// Functions in the code, in order of address; the kernel is the first.
     pub functions: Vec<Function>,
     /// Constant banks by number: 0 launch parameters (zeros here), 2 compiler, 3 user, 4 addresses
@@ -79,6 +83,19 @@ pub struct Global {
     pub offset: u64,
     /// Size in bytes.
     pub size: u64,
+}
+
+/// An address in the initial value of a variable, 8 bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pointer {
+    /// Name of the variable.
+    pub variable: String,
+    /// Bytes from its start.
+    pub offset: u64,
+    /// Variable or function whose address it is.
+    pub symbol: String,
+    /// Number added to the address.
+    pub addend: i64,
 }
 
 /// Destination of a relocation.
@@ -137,6 +154,7 @@ impl Cubin {
                 })
             })
             .collect();
+        out.pointers = pointers(&elf, &out.globals);
         Ok(out)
     }
 }
@@ -149,9 +167,11 @@ fn data(elf: &Elf<'_>, name: &str) -> Vec<u8> {
 
 fn kernel(elf: &Elf<'_>, index: usize, section: &Section<'_>, name: &str) -> Kernel {
     let words = section.data.as_chunks::<16>().0.iter();
+    let words: Vec<u128> = words.map(|word| u128::from_le_bytes(*word)).collect();
     let code = words
+        .iter()
         .zip((0..).step_by(16))
-        .map(|(word, address)| decode(u128::from_le_bytes(*word), address, elf.sm))
+        .map(|(word, address)| decode(*word, address, elf.sm))
         .collect();
     let mut functions: Vec<Function> = elf
         .symbols
@@ -171,6 +191,7 @@ fn kernel(elf: &Elf<'_>, index: usize, section: &Section<'_>, name: &str) -> Ker
     Kernel {
         entry: entry.is_some_and(|symbol| symbol.entry),
         code,
+        words,
         functions,
         constants: constants(elf, name),
         info: Info::read(&own, &data(elf, ".nv.info"), symbol.unwrap_or(usize::MAX)),
@@ -213,14 +234,56 @@ fn constants(elf: &Elf<'_>, name: &str) -> BTreeMap<u8, Vec<u8>> {
         .collect()
 }
 
+/// Returns the size of an entry of a section of relocations.
+fn entry_bytes(section: &Section<'_>) -> Option<usize> {
+    match () {
+        () if section.name.starts_with(".rela.") => Some(24),
+        () if section.name.starts_with(".rel.") => Some(16),
+        () => None,
+    }
+}
+
+/// Returns the addresses in the initial values of variables.
+fn pointers(elf: &Elf<'_>, globals: &[Global]) -> Vec<Pointer> {
+    let mut out = Vec::new();
+    for section in &elf.sections {
+        let changed = elf.sections.get(section.info as usize);
+        let (Some(entry), Some(changed)) = (entry_bytes(section), changed) else {
+            continue;
+        };
+        if ![".nv.global.init", ".nv.constant3"].contains(&changed.name.as_str()) {
+            continue;
+        }
+        for entry in section.data.chunks_exact(entry) {
+            let field = |at| number::<4>(entry, at).unwrap_or(0);
+            let at = number::<8>(entry, 0).unwrap_or(0);
+            let holds = |global: &&Global| {
+                let inside = at.checked_sub(global.offset);
+                global.section == changed.name && inside.is_some_and(|at| at < global.size)
+            };
+            let holder = globals.iter().find(holds);
+            let symbol = elf.symbols.get(field(12) as usize);
+            // Types of 64-bit addresses; the others are in no data that compilers write.
+            let (Some(variable), Some(symbol), 2 | 4) = (holder, symbol, field(8)) else {
+                continue;
+            };
+            // The short form has the addend in the place itself.
+            let stored = number::<8>(entry, 16).or_else(|| number::<8>(changed.data, at as usize));
+            out.push(Pointer {
+                variable: variable.name.clone(),
+                offset: at - variable.offset,
+                symbol: symbol.name.clone(),
+                addend: stored.unwrap_or(0) as i64,
+            });
+        }
+    }
+    out
+}
+
 fn relocations(elf: &Elf<'_>, code: usize, name: &str) -> Vec<Relocation> {
     let mut out = Vec::new();
     for section in &elf.sections {
-        let entry = if section.name.starts_with(".rela.") {
-            24
-        } else if section.name.starts_with(".rel.") {
-            16
-        } else {
+        let Some(entry) = entry_bytes(section) else {
             continue;
         };
         let Some(changed) = elf.sections.get(section.info as usize) else {

@@ -13,12 +13,15 @@ mod elf;
 mod info;
 mod instruction;
 mod lines;
+mod link;
 mod place;
 mod reader;
 mod table;
 mod unit;
 
-pub use cubin::{Cubin, CubinError, Function, Global, Kernel, Relocation, RelocationTarget};
+pub use cubin::{
+    Cubin, CubinError, Function, Global, Kernel, Pointer, Relocation, RelocationTarget,
+};
 pub use decode::decode;
 pub use elf::Section;
 pub use info::{Indirect, Info, Parameter};
@@ -26,6 +29,7 @@ pub use instruction::{
     Address, Bank, Constant, Control, Float, FloatFormat, Guard, Instruction, Operand, Predicate,
     Register, Unknown, ZERO,
 };
+pub use link::{LinkError, LinkedCode};
 pub use unit::Unit;
 
 /// The examples of the README.

@@ -41,11 +41,12 @@ pub(super) fn jump(
         }
         Control::Trap if on != 0 => return Err(fault_at(pc, "a trap".to_owned())),
         Control::Trap => Some(next),
-        Control::System(at) => {
-            if on != 0 {
-                system::call(warp, *at, on).map_err(|what| fault_at(pc, what))?;
+        Control::Call(_) if on == 0 => Some(next),
+        Control::Call(at) => {
+            match system::call(warp, *at, on).map_err(|what| fault_at(pc, what))? {
+                true => Some(next),
+                false => Some(indirect(warp, *at, 0, on, mask, pc)?),
             }
-            Some(next)
         }
         Control::Indirect(from, base) => {
             if on == 0 {

@@ -245,7 +245,7 @@ fn lanes_named(i: &Instruction) -> Option<Source> {
 pub(super) fn control(i: &Instruction) -> Option<Op> {
     let control = match i.opcode {
         "BRA" => branch(i)?,
-        "CALL" if i.has("ABS") => Control::System(called(i)?),
+        "CALL" if i.has("ABS") => Control::Call(called(i)?),
         // Functions of the kernel return through a register, so a direct call is a branch.
         "CALL" if !i.operands.iter().any(|o| matches!(o, Operand::Register(_))) => {
             Control::Branch(target(i)?, condition(i))
@@ -310,13 +310,14 @@ fn branch(i: &Instruction) -> Option<Control> {
     })
 }
 
-/// Returns the origin of the address of a function outside the code.
+/// Returns the origin of the address of a function.
 fn called(i: &Instruction) -> Option<Origin> {
-    let mut sources = i
-        .operands
-        .iter()
-        .filter(|o| matches!(o, Operand::Register(_)));
-    Some(Source::from_operand(sources.next()?)?.from)
+    let mut sources = i.operands.iter();
+    sources.find_map(|operand| match operand {
+        Operand::Register(_) => Some(Source::from_operand(operand)?.from),
+        Operand::Immediate(address) => Some(Origin::Value(*address as u64)),
+        _ => None,
+    })
 }
 
 /// Lowers a jump to a register's value plus an offset.
@@ -327,6 +328,7 @@ fn indirect(i: &Instruction) -> Option<Control> {
         match operand {
             Operand::Register(_) => from = Some(Source::from_operand(operand)?.from),
             Operand::Target(address) => base = *address as i64,
+            Operand::Immediate(offset) if i.has("ABS") => base = *offset,
             // The offset counts from the next instruction.
             Operand::Immediate(offset) => base = i64::from(i.address) + 16 + offset,
             _ => {}
