@@ -192,6 +192,14 @@ pub fn from_f32<H: Half>(value: f32, round: Round, overflow: Overflow) -> u16 {
     soft::convert(F32, H::FORMAT, value.to_bits().into(), round, overflow) as u16
 }
 
+/// `cvt.rs`: rounds with as many random bits as the format discards of a single's significand.
+pub fn from_f32_stochastic<H: Half>(value: f32, random: u16, overflow: Overflow) -> u16 {
+    let count = F32.fraction - H::FORMAT.fraction;
+    let number = u32::from(random) & ((1 << count) - 1);
+    let random = soft::RandomBits { number, count };
+    soft::convert_stochastic(F32, H::FORMAT, value.to_bits().into(), random, overflow) as u16
+}
+
 /// `.relu`: negative values and -0 become +0; NaN becomes canonical.
 #[inline(always)]
 pub fn relu<H: Half>(bits: u16) -> u16 {

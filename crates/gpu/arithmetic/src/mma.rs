@@ -9,10 +9,12 @@
 //! 4-bit integer products stay below 2^24, so the same loop is exact for them. Double-precision
 //! forms are chains of fused multiply-adds in the order of k.
 
+mod bits;
 mod narrow;
 mod scaled;
 mod sparse;
 
+pub use bits::BitMma;
 pub use scaled::{BlockScales, ScaleOperand};
 pub use sparse::SparseOperands;
 

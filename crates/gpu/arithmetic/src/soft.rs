@@ -221,6 +221,53 @@ pub fn convert(from: Format, to: Format, bits: u64, round: Round, overflow: Over
     }
 }
 
+/// Random bits of a stochastic rounding: a number of that many bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RandomBits {
+    /// The number.
+    pub number: u32,
+    /// Its bits.
+    pub count: u32,
+}
+
+/// Converts between formats with the `.rs` rounding of `cvt`: away from zero where the random bits, added to the highest
+/// discarded bits of the significand, carry into its last place.
+///
+/// NaN and infinity are converted as by [`convert`]. The PTX ISA does not say what becomes of numbers beyond the largest one:
+/// infinity here, without saturation.
+pub fn convert_stochastic(
+    from: Format,
+    to: Format,
+    bits: u64,
+    random: RandomBits,
+    overflow: Overflow,
+) -> u64 {
+    let value = match decode(from, bits) {
+        Value::Finite(value) if value.significand != 0 => value,
+        _ => return convert(from, to, bits, Round::Rz, overflow),
+    };
+    let leading = value.exponent + 127 - value.significand.leading_zeros() as i32;
+    let last_place = leading.max(1 - to.bias()) - to.fraction as i32;
+    let unit = last_place - random.count as i32;
+    let exponent = value.exponent.min(unit);
+    // What lies far below the lowest random bit cannot carry.
+    let random = match unit - exponent {
+        up @ 0..=64 => u128::from(random.number) << up,
+        _ => 0,
+    };
+    let significand = (value.significand << (value.exponent - exponent)) + random;
+    let leading = exponent + 127 - significand.leading_zeros() as i32;
+    if overflow == Overflow::Infinite && to.specials == Specials::Ieee && leading > to.bias() {
+        return infinite(to, value.negative);
+    }
+    let sum = Finite {
+        significand,
+        exponent,
+        ..value
+    };
+    encode(to, sum, Round::Rz, overflow)
+}
+
 fn infinite(format: Format, negative: bool) -> u64 {
     format.infinity() | if negative { format.sign_bit() } else { 0 }
 }

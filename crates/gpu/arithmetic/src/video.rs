@@ -212,3 +212,48 @@ impl Scalar {
         }
     }
 }
+
+/// One form of `vmad`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MultiplyAdd {
+    /// Signs of a and b.
+    pub signed: [bool; 2],
+    /// Parts of a and b.
+    pub parts: [Part; 2],
+    /// The product is subtracted.
+    pub minus_product: bool,
+    /// `c` is subtracted.
+    pub minus_c: bool,
+    /// `.po`: one more.
+    pub plus_one: bool,
+    /// Bits of the shift to the right.
+    pub shift: u32,
+    /// `.sat`: clamp to the range of the result.
+    pub sat: bool,
+}
+
+impl MultiplyAdd {
+    /// Reports whether the result is a signed number.
+    pub fn is_signed(self) -> bool {
+        self.signed[0] || self.signed[1] || self.minus_product || self.minus_c
+    }
+
+    /// Returns the result as the PTX ISA has it (`vmad`).
+    pub fn run(self, a: u32, b: u32, c: u32) -> u32 {
+        let [a_signed, b_signed] = self.signed;
+        let (a, b) = (self.parts[0].of(a, a_signed), self.parts[1].of(b, b_signed));
+        let signed = self.is_signed();
+        let sign = |minus: bool| if minus { -1 } else { 1 };
+        let product = i128::from(a) * i128::from(b) * sign(self.minus_product);
+        let c = i128::from(Part(0).of(c, signed)) * sign(self.minus_c);
+        let scaled = (product + c + i128::from(self.plus_one)) >> self.shift;
+        let (least, most) = match signed {
+            true => (i32::MIN.into(), i32::MAX.into()),
+            false => (0, u32::MAX.into()),
+        };
+        match self.sat {
+            true => scaled.clamp(least, most) as u32,
+            false => scaled as u32,
+        }
+    }
+}

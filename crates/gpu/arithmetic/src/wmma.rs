@@ -95,6 +95,19 @@ impl Fragment {
         })
     }
 
+    /// Returns the fragment of a multiplicand of m8n8 whose rows along K have four words.
+    pub const fn words(operand: Operand) -> Fragment {
+        Fragment {
+            operand,
+            registers: 1,
+            per_register: 1,
+            m: 8,
+            n: 8,
+            k: 4,
+            distinct: 1,
+        }
+    }
+
     /// Returns row and column of an element in its matrix (A is m×k, B is k×n, C is m×n).
     pub fn element(&self, lane: usize, register: usize, sub: usize) -> (usize, usize) {
         let per = self.per_register;

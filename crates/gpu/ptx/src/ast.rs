@@ -211,7 +211,8 @@ pub struct Instruction<'a> {
     pub modifiers: Vec<&'a str>,
     /// Operands.
     pub operands: Vec<Operand<'a>>,
-    /// Parts of registers that a video instruction names, without dots, by the operand's index.
+    /// Parts of registers that a video instruction names, without dots, by the operand's index; `-` is that of a negated
+    /// operand.
     pub parts: Vec<(usize, &'a str)>,
     /// PTX line.
     pub line: u32,

@@ -8,7 +8,7 @@ use super::lexer::Token;
 use super::parser::{Parser, describe};
 use super::tensor_maps::split_tensor_maps;
 use super::vector_atomics::split_vector_atomics;
-use super::wide::split_wide;
+use super::wide::{join_results, split_wide};
 use super::{PtxError, PtxErrorKind};
 
 type Result<T> = std::result::Result<T, PtxError>;
@@ -326,10 +326,15 @@ impl<'a> BodyParser<'_, 'a> {
         let (mut operands, mut parts) = (Vec::new(), Vec::new());
         if self.p.peek() != Token::Punct(';') {
             loop {
+                // Only `vmad` negates registers; a minus before a number belongs to it.
+                if opcode == "vmad" && self.p.accept('-') {
+                    parts.push((operands.len(), "-"));
+                }
                 operands.push(self.operand()?);
                 if let Token::Dot(part) = self.p.peek() {
                     self.p.next();
-                    parts.push((operands.len() - 1, part));
+                    // All threads of the warp load from one address: a hint.
+                    parts.extend((part != "unified").then_some((operands.len() - 1, part)));
                 }
                 if !self.p.accept(',') {
                     break;
@@ -340,6 +345,9 @@ impl<'a> BodyParser<'_, 'a> {
             // After the last instruction of inline PTX a label or a brace may follow only after
             // `;`.
             return self.p.unexpected(&format!("`;` after `{opcode}`"));
+        }
+        if opcode == "tcgen05" && modifiers.starts_with(&["ld", "red"]) {
+            join_results(&mut operands);
         }
         let scope = self.scope().id;
         let location = self.p.location;

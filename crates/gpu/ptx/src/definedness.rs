@@ -41,6 +41,7 @@ const WITHOUT_DESTINATION: &[&str] = &[
     "applypriority",
     "stmatrix",
     "setmaxnreg",
+    "stackrestore",
     "pmevent",
 ];
 

@@ -176,7 +176,7 @@ pub(crate) fn destinations(i: &Instruction<'_>) -> Vec<Reg> {
     let mut out = Vec::new();
     if !matches!(
         i.opcode,
-        "st" | "red" | "bra" | "bar" | "barrier" | "call" | "ret" | "exit"
+        "st" | "red" | "bra" | "bar" | "barrier" | "call" | "ret" | "exit" | "stackrestore"
     ) && let Some(first) = i.operands.first()
     {
         registers(first, &mut out);

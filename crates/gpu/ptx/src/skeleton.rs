@@ -34,7 +34,7 @@ pub struct Skeleton {
 pub fn skeleton(body: &Body<'_>) -> Skeleton {
     let code = &body.instructions;
     // Copies use the tensor maps that ordinary stores change.
-    let calls = code.iter().any(|i| i.opcode == "call" || changes_maps(i));
+    let calls = (code.iter()).any(|i| i.opcode == "call" || changes_maps(i) || moves_stack(i));
     let (control, _) = slice(code, decides);
     let (addresses, wanted) = slice(code, |i| decides(i) || loads(i));
     let unused = |i: &Instruction<'_>| {
@@ -42,7 +42,8 @@ pub fn skeleton(body: &Body<'_>) -> Skeleton {
     };
     let flags = |at: usize| {
         let (i, unused) = (&code[at], unused(&code[at]));
-        // A called function may decide anything, so a body with calls, or with changes of maps, keeps everything.
+        // A called function may decide anything, so a body with calls, with changes of maps or with a stack, keeps
+        // everything.
         let slices = match (calls, control[at], addresses[at]) {
             (true, _, _) | (_, true, _) => CONTROL | ADDRESSES,
             (_, _, true) if unused => ADDRESSES | UNUSED,
@@ -66,6 +67,11 @@ pub fn skeleton(body: &Body<'_>) -> Skeleton {
 /// Reports whether an instruction publishes tensor maps that the kernel changes.
 pub(super) fn changes_maps(i: &Instruction<'_>) -> bool {
     i.opcode == "fence" && has(i, "tensormap")
+}
+
+/// Reports whether an instruction changes the top of the stack.
+pub(super) fn moves_stack(i: &Instruction<'_>) -> bool {
+    matches!(i.opcode, "alloca" | "stackrestore")
 }
 
 pub(super) fn has(i: &Instruction<'_>, word: &str) -> bool {
@@ -111,7 +117,17 @@ pub(super) fn sets(i: &Instruction<'_>) -> Vec<Reg> {
     let mut all = Vec::new();
     let none = matches!(
         i.opcode,
-        "st" | "sust" | "red" | "bra" | "brx" | "bar" | "barrier" | "call" | "ret" | "exit" | "cp"
+        "st" | "sust"
+            | "red"
+            | "bra"
+            | "brx"
+            | "bar"
+            | "barrier"
+            | "call"
+            | "ret"
+            | "exit"
+            | "cp"
+            | "stackrestore"
     );
     let reduces = matches!(i.opcode, "bar" | "barrier") && has(i, "red");
     match i.operands.first() {

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::ast::{Ast, Body, Function, Instruction, Operand, Reg, StateSpace};
 use super::flow::{Flow, ends_block};
-use super::skeleton::{changes_maps, has, maybe_near, near, reads, sets};
+use super::skeleton::{changes_maps, has, maybe_near, moves_stack, near, reads, sets};
 
 /// Accesses whose addresses a slice keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +68,9 @@ pub fn slice(ast: &Ast<'_>, entry: &Function<'_>, roots: Roots) -> Result<Vec<St
     }
     if let Some(at) = code.iter().position(changes_maps) {
         return Err(refuse(at, "copies use values that it stores"));
+    }
+    if let Some(at) = code.iter().position(moves_stack) {
+        return Err(refuse(at, "memory on the stack"));
     }
     let Some(flow) = Flow::new(body) else {
         let at = code.iter().position(|i| matches!(i.opcode, "bra" | "brx"));

@@ -83,13 +83,17 @@ impl UsedBits {
             ("mov", [to, Operand::Vector(parts)]) => {
                 let width = 8 * ty.bytes() / parts.len().max(1) as u32;
                 for (part, at) in parts.iter().zip((0..).step_by(width.max(1) as usize)) {
-                    need(part, self.result_bits(to) >> at & low_bits(width), out);
+                    let bits = self.result_bits(to).checked_shr(at).unwrap_or(0);
+                    need(part, bits & low_bits(width), out);
                 }
             }
             ("mov", [Operand::Vector(parts), from]) => {
                 let width = 8 * ty.bytes() / parts.len().max(1) as u32;
                 let parts = parts.iter().zip((0..).step_by(width.max(1) as usize));
-                let bits = parts.map(|(part, at)| (self.result_bits(part) & low_bits(width)) << at);
+                let bits = parts.map(|(part, at)| {
+                    let bits = self.result_bits(part) & low_bits(width);
+                    bits.checked_shl(at).unwrap_or(0)
+                });
                 need(from, bits.fold(0, |all, bits| all | bits), out);
             }
             ("mov" | "not", [_, from]) if ty != Type::Pred => need(from, result, out),

@@ -55,6 +55,10 @@ fn split<'a>(i: Instruction<'a>, upper: &HashMap<Reg, Reg>) -> Vec<Instruction<'
         }
         Operand::Vector(parts) => match parts.as_slice() {
             [low, high] => Some([low.clone(), high.clone()]),
+            [_, _, _, _] => {
+                let (low, high) = parts.split_at(2);
+                Some([low, high].map(|half| Operand::Vector(half.to_vec())))
+            }
             _ => None,
         },
         Operand::Int(value) => Some([Operand::Int(*value), Operand::Int(0)]),
@@ -104,6 +108,16 @@ fn split<'a>(i: Instruction<'a>, upper: &HashMap<Reg, Reg>) -> Vec<Instruction<'
             vec![Instruction { operands, ..i }]
         }
         _ => vec![i],
+    }
+}
+
+/// Adds the second result of an instruction to the vector of its first ones: only the first operand is set.
+pub(super) fn join_results(operands: &mut Vec<Operand<'_>>) {
+    if let [Operand::Vector(_), _, _, ..] = operands.as_slice() {
+        let second = operands.remove(1);
+        if let Some(Operand::Vector(first)) = operands.first_mut() {
+            first.push(second);
+        }
     }
 }
 

@@ -51,8 +51,16 @@ fn what_is_not_executed_is_unsupported_by_name() {
             "cp.async.bulk.shared::cluster.shared::cluster.mbarrier::complete_tx::bytes (between these state spaces)",
         ),
         (
-            "st.async.release.global.u32 [0], 1;",
-            "st.async.release.global.u32 (without an mbarrier)",
+            "vmad.u32.u32.u32.sat 0, 0, 0, 0;",
+            "vmad.u32.u32.u32.sat (unsigned words with a scale or saturation, which the assembler takes for signed ones)",
+        ),
+        (
+            "fma.rn.oob.f16 0, 0, 0, 0;",
+            "fma.rn.oob.f16 (the PTX ISA does not give the bits of the NaN outside a tensor)",
+        ),
+        (
+            "multimem.st.relaxed.gpu.global.u32 [0], 1;",
+            "multimem.st.relaxed.gpu.global.u32 (a virtual device has no multicast objects that it could address)",
         ),
         (
             "cp.async.bulk.tensor.3d.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes [0], [0, {1, 2, 3}], [0], {1, 1};",

@@ -3,7 +3,7 @@
 //! **Source**: PTX ISA, "Block scaling for `mma.sync`". The exact products of a block are summed in single
 //! precision in the order of k, multiplied by both scales, and added to the sum of the blocks before.
 
-use super::{Lanes, Mma, accumulate_f32, unpack};
+use super::{Lanes, Mma, SparseOperands, accumulate_f32, unpack};
 use crate::layout::{a_element, b_element};
 use crate::small::{self, Small};
 
@@ -42,23 +42,54 @@ impl BlockScales {
         scales: [ScaleOperand<'_>; 2],
     ) {
         let (left, right) = along_k::<MOST_K, MOST_K>(form, a, b);
-        let [of_a, of_b] = scales;
         let depth = form.k / self.blocks;
         let mut dot = [[0.0; 64]; 2];
         for (row, left) in left.iter().enumerate() {
-            // Both lanes of a pair have a row: the first those of the upper half, the second the lower.
-            let lane = row % 8 * 4 + of_a.thread as usize % 2 * 2 + row / 8;
             for (column, right) in right.iter().enumerate() {
-                let other = column * 4 + of_b.thread as usize % 4;
                 let pairs = left.chunks(depth).zip(right.chunks(depth));
                 let sums = pairs.take(self.blocks).enumerate().map(|(block, (x, y))| {
                     let sum = x.iter().zip(y).fold(0.0, |sum, (x, y)| sum + x * y);
-                    sum * self.value(of_a, lane, block) * self.value(of_b, other, block)
+                    self.scaled(sum, scales, [row, column], block)
                 });
                 dot[row / 8][row % 8 * 8 + column] = sums.sum();
             }
         }
         accumulate_f32(&dot, c, d);
+    }
+
+    /// Does the same with a sparse A. The blocks divide K with its zeros.
+    pub fn run_sparse(
+        self,
+        form: &Mma,
+        operands: SparseOperands<'_>,
+        d: &mut [Lanes],
+        scales: [ScaleOperand<'_>; 2],
+    ) {
+        let depth = form.k / self.blocks;
+        let mut dot = [[0.0; 64]; 2];
+        form.for_each_sparse_row(&operands, |row, column, left, right| {
+            let sums = (0..self.blocks).map(|block| {
+                let own = left.iter().filter(|(k, _)| k / depth == block);
+                let sum = own.fold(0.0, |sum, (k, x)| sum + x * right[*k]);
+                self.scaled(sum, scales, [row, column], block)
+            });
+            dot[row / 8][row % 8 * 8 + column] = sums.sum();
+        });
+        accumulate_f32(&dot, operands.c, d);
+    }
+
+    /// Returns the sum of a block of a row of A and a column of B, times their scales.
+    fn scaled(
+        self,
+        sum: f32,
+        [of_a, of_b]: [ScaleOperand<'_>; 2],
+        [row, column]: [usize; 2],
+        block: usize,
+    ) -> f32 {
+        // Both lanes of a pair have a row: the first those of the upper half, the second the lower.
+        let lane = row % 8 * 4 + of_a.thread as usize % 2 * 2 + row / 8;
+        let other = column * 4 + of_b.thread as usize % 4;
+        sum * self.value(of_a, lane, block) * self.value(of_b, other, block)
     }
 
     /// Returns the scale of a block from a lane's register.

@@ -50,27 +50,36 @@ impl Mma {
     /// Computes D = A·B + C with a sparse A. The slices must have the register counts of
     /// [`Mma::sparse_registers`].
     pub fn run_sparse(&self, operands: SparseOperands<'_>, d: &mut [Lanes]) {
-        let SparseOperands { a, b, c, .. } = operands;
-        let (left, right) = along_k::<{ MOST_K / 2 }, MOST_K>(self, a, b);
-        let per = self.a.per_register();
         let mut dot = [[0.0; 64]; 2];
+        self.for_each_sparse_row(&operands, |row, column, left, right| {
+            let products = left.iter().map(|(k, value)| value * right[*k]);
+            dot[row / 8][row % 8 * 8 + column] = products.fold(0.0, |sum, product| sum + product);
+        });
+        self.accumulate(&dot, operands.c, d);
+    }
+
+    /// Calls `f` with each row and column, the nonzero elements of that row of A with their places along K, in the order
+    /// of k as the sum of a dense product has them, and that column of B.
+    pub(super) fn for_each_sparse_row(
+        &self,
+        operands: &SparseOperands<'_>,
+        mut f: impl FnMut(usize, usize, &[(usize, f32)], &[f32; MOST_K]),
+    ) {
+        let (left, right) = along_k::<{ MOST_K / 2 }, MOST_K>(self, operands.a, operands.b);
+        let per = self.a.per_register();
         for (row, left) in left.iter().enumerate() {
-            let chunks = self.row_metadata(&operands, row);
+            let chunks = self.row_metadata(operands, row);
             let mut places: Vec<(usize, f32)> = left
                 .iter()
                 .take(self.k / 2)
                 .enumerate()
                 .map(|(number, value)| (place(per, chunks, number), *value))
                 .collect();
-            // In the order of k, as the sum of a dense product.
             places.sort_by_key(|(k, _)| *k);
             for (column, right) in right.iter().enumerate() {
-                let products = places.iter().map(|(k, value)| value * right[*k]);
-                dot[row / 8][row % 8 * 8 + column] =
-                    products.fold(0.0, |sum, product| sum + product);
+                f(row, column, &places, right);
             }
         }
-        self.accumulate(&dot, c, d);
     }
 
     /// Returns the metadata of a row of A.

@@ -46,7 +46,7 @@ fn saved_params(f: &Function, first: usize) -> [Range<usize>; 2] {
 
 impl Warp {
     /// Makes the stack of each thread at least this large.
-    fn grow_stack(&mut self, program_bytes: usize, bytes: usize) {
+    pub(super) fn grow_stack(&mut self, program_bytes: usize, bytes: usize) {
         let wanted = (program_bytes + bytes).next_multiple_of(16);
         if wanted <= self.stride {
             return;

@@ -373,23 +373,27 @@ impl Cta<'_> {
         part: &BulkPart,
     ) -> (Vec<u32>, Vec<u32>) {
         let (mut written, mut read) = (Vec::new(), Vec::new());
+        let mask = match b.byte_mask {
+            NONE => u32::MAX,
+            row => w.regs.r32[row as usize][lane],
+        };
         // After a hazard the copy continues with zeros, so that its barrier still completes.
         let mut from = Some(part.from);
-        for i in (0..u64::from(part.bytes)).step_by(4) {
-            let touch = Touch::read(lane, 4);
+        for (i, bytes) in masked_pieces(part.bytes, mask) {
+            let touch = Touch::read(lane, bytes);
             let source = from.and_then(|at| self.touch(w, b.from.area, at + i, touch));
             if source.is_none() {
                 from = None;
             }
-            let value = source.map_or(0, |s| self.get(w, s, 0, 4));
+            let value = source.map_or(0, |s| self.get(w, s, 0, bytes));
             let touch = Touch {
                 in_flight: b.to.area != Area::Global,
-                ..Touch::write(lane, 4)
+                ..Touch::write(lane, bytes)
             };
             let Some(place) = self.touch(w, b.to.area, part.to + i, touch) else {
                 break;
             };
-            self.put(w, place, 0, 4, value);
+            self.put(w, place, 0, bytes, value);
             if b.to.area == Area::Global {
                 self.bulk_writes(w.index * 32 + lane, part.to + i, touch);
             }
@@ -401,6 +405,21 @@ impl Cta<'_> {
                 read.push(at / 4);
             }
         }
+        // Bytes of one word list it more than once.
+        read.dedup();
         (written, read)
     }
+}
+
+/// Returns the bytes that a bulk copy moves at once, as offset and size: words, and single bytes where the mask of each
+/// 16 bytes leaves others of their word out.
+fn masked_pieces(bytes: u32, mask: u32) -> impl Iterator<Item = (u64, u32)> {
+    (0..bytes).step_by(4).flat_map(move |at| {
+        let set = mask >> (at % 16) & 15;
+        let (count, width) = if set == 15 { (1, 4) } else { (4, 1) };
+        let is_set = move |n: &u32| width == 4 || set >> n & 1 == 1;
+        (0..count)
+            .filter(is_set)
+            .map(move |n| (u64::from(at + n), width))
+    })
 }

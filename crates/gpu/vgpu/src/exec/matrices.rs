@@ -8,7 +8,7 @@ use super::warp::Warp;
 use crate::exec::regs::Row;
 use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{Address, Area, MmaF64, MmaOp, NONE, WmmaMem, WmmaOp};
+use crate::lower::program::{Address, Area, MmaBits, MmaF64, MmaOp, NONE, WmmaMem, WmmaOp};
 use gpu_arithmetic::layout::MatrixRows;
 use gpu_arithmetic::{layout, mma};
 
@@ -237,17 +237,11 @@ pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
         let c = &rest[..m.c.len()];
         match (&m.scales, m.sparse) {
             (None, None) => m.form.run(a, b, c, &mut d[..n]),
-            (_, Some((metadata, selector))) => {
-                let operands = mma::SparseOperands {
-                    a,
-                    b,
-                    c,
-                    metadata: &file[metadata as usize],
-                    selector,
-                };
+            (None, Some(sparse)) => {
+                let operands = sparse_operands(file, [a, b, c], sparse);
                 m.form.run_sparse(operands, &mut d[..n]);
             }
-            (Some(scales), None) => {
+            (Some(scales), sparse) => {
                 let operand = |side: usize| {
                     // The selectors are those of the whole warp.
                     let [byte, thread] = scales.selectors[side].map(|row| file[row as usize][0]);
@@ -257,11 +251,44 @@ pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
                         thread,
                     }
                 };
-                let operands = [operand(0), operand(1)];
-                scales.form.run(&m.form, [a, b, c], &mut d[..n], operands);
+                let of_both = [operand(0), operand(1)];
+                let (form, d) = (&m.form, &mut d[..n]);
+                match sparse {
+                    None => scales.form.run(form, [a, b, c], d, of_both),
+                    Some(sparse) => {
+                        let operands = sparse_operands(file, [a, b, c], sparse);
+                        scales.form.run_sparse(form, operands, d, of_both);
+                    }
+                }
             }
         }
     }
+    for (row, value) in m.d.iter().zip(&d) {
+        w.regs.r32[*row as usize] = *value;
+    }
+}
+
+/// Returns the operands of a product with a sparse A, whose metadata are in this row.
+fn sparse_operands<'a>(
+    file: &'a [Row],
+    [a, b, c]: [&'a [&'a Row]; 3],
+    (metadata, selector): (u32, u32),
+) -> mma::SparseOperands<'a> {
+    mma::SparseOperands {
+        a,
+        b,
+        c,
+        metadata: &file[metadata as usize],
+        selector,
+    }
+}
+
+/// Executes `mma.sync` on matrices of bits.
+pub(super) fn mma_bits(w: &mut Warp, m: &MmaBits) {
+    let file = &w.regs.r32;
+    let take = |rows: &[u32]| -> Vec<&Row> { rows.iter().map(|r| &file[*r as usize]).collect() };
+    let mut d = vec![[0; 32]; m.d.len()];
+    m.form.run(&take(&m.a), &take(&m.b), &take(&m.c), &mut d);
     for (row, value) in m.d.iter().zip(&d) {
         w.regs.r32[*row as usize] = *value;
     }

@@ -60,6 +60,7 @@ mod matrices;
 mod collective;
 mod barrier;
 mod calls;
+mod stack;
 mod mbarrier;
 mod wgmma;
 mod flights;

@@ -244,6 +244,7 @@ fn execute(
             lanes(active).for_each(|l| cta.fence(w.index * 32 + l, *device_wide));
         }
         Op::MmaF64(m) => matrices::mma_f64(w, m),
+        Op::MmaBits(m) => matrices::mma_bits(w, m),
         Op::WmmaMma(m) => {
             let shadows = w.wmma_shadows(m);
             matrices::wmma(w, m);
@@ -321,6 +322,10 @@ fn execute_control(
             cta.copy_in(w, *frame, copies, active);
             Next::Continue
         }
+        Op::Stack(op) => match cta.stack(w, *op, active) {
+            true => Next::Continue,
+            false => Next::Stop,
+        },
         Op::Return => {
             split_disabled(w, path, active, mask);
             cta.leave_function(w, path, active);

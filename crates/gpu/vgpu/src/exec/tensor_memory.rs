@@ -13,8 +13,11 @@ use super::warp::Warp;
 use crate::hazard::report::Location;
 use crate::hazard::shadow::Conflict;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{Address, NONE, Op, TensorMemoryOp, TensorTransfer};
+use crate::lower::program::{
+    Address, NONE, Op, ReduxNumbers, TensorMemoryOp, TensorReduction, TensorTransfer,
+};
 use crate::tensor_core::{CELLS, COLUMNS, Extent, LANES, Shape, TensorAddress, cell};
+use gpu_arithmetic::single;
 use std::ops::Range;
 
 /// Smallest allocation, columns.
@@ -368,6 +371,9 @@ impl Cta<'_> {
         for (row, cells) in t.data.iter().zip(cells) {
             w.regs.r32[*row as usize] = cells.map(|cell| Shape::load(cell, t.packed, words));
         }
+        if let Some(reduction) = &t.reduction {
+            w.regs.r32[reduction.dest as usize] = reduced(w, reduction, &t.data);
+        }
         self.begin_load(w, &t.fragments);
     }
 
@@ -410,6 +416,29 @@ impl Cta<'_> {
             }
         }
     }
+}
+
+/// Returns the smallest or largest of the values of some registers.
+fn reduced(w: &Warp, reduction: &TensorReduction, rows: &[u32]) -> [u32; 32] {
+    let TensorReduction { max, numbers, .. } = *reduction;
+    let of_two = |x: u32, y: u32| match numbers {
+        ReduxNumbers::Floats { nan, .. } => {
+            let [x, y] = [x, y].map(f32::from_bits);
+            single::extreme(x, y, max, nan).to_bits()
+        }
+        ReduxNumbers::Signed if max => (x as i32).max(y as i32) as u32,
+        ReduxNumbers::Signed => (x as i32).min(y as i32) as u32,
+        ReduxNumbers::Unsigned if max => x.max(y),
+        ReduxNumbers::Unsigned => x.min(y),
+    };
+    let magnitude = |x: u32| match numbers {
+        ReduxNumbers::Floats { absolute: true, .. } => x & 0x7fff_ffff,
+        _ => x,
+    };
+    std::array::from_fn(|lane| {
+        let values = rows.iter().map(|row| w.regs.r32[*row as usize][lane]);
+        values.map(magnitude).reduce(of_two).unwrap_or_default()
+    })
 }
 
 /// Returns the location of a cell: its address in tensor memory.

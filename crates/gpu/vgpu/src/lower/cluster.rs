@@ -74,9 +74,6 @@ impl<'a> Lower<'a> {
 
     /// Lowers `st.async` and `red.async`.
     pub(super) fn async_store(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
-        if !m.has("mbarrier::complete_tx::bytes") {
-            return Err(Fail::Unsupported("without an mbarrier"));
-        }
         let ty = m.types().last().ok_or(Fail::Unsupported(""))?;
         let [to, value, mbarrier] = i.operands.as_slice() else {
             return Err(Fail::Operand(

@@ -36,6 +36,8 @@ pub(super) struct Scope<'a> {
     pub(super) number: u32,
     /// Row of the address of its frame, or `NONE`.
     pub(super) frame_row: u32,
+    /// Row of the top of the stack at its beginning, if it allocates memory there; else `NONE`.
+    pub(super) stack_row: u32,
     /// Parameters of a function whose address is taken: the variables that hold them.
     pub(super) copied: HashMap<&'a str, VariableStorage>,
     /// Addresses of plain loads that synchronise.
@@ -92,6 +94,7 @@ impl<'a> Lower<'a> {
         }
         let first = self.program.code.len() as u32;
         self.copy_parameters_in(f);
+        self.save_stack(f, body);
         let mut starts = Vec::with_capacity(body.instructions.len() + 1);
         let slices = skeleton(body);
         self.program.by_block |= slices.by_block;
@@ -123,8 +126,10 @@ impl<'a> Lower<'a> {
         self.now.guard = NONE;
         self.now.keep = CONTROL | ADDRESSES;
         // Reaching the end leaves the function, as `ret` does.
-        let end = if f.entry { Op::Exit } else { Op::Return };
-        self.push(end, Class::Control);
+        match f.entry {
+            true => self.push(Op::Exit, Class::Control),
+            false => self.leave(),
+        }
         // Branches hold indices of the tree until all positions are known.
         for inst in &mut self.program.code[first as usize..] {
             match &mut inst.op {
@@ -240,6 +245,7 @@ impl<'a> Lower<'a> {
             definition: Some(f),
             number: NONE,
             frame_row: NONE,
+            stack_row: NONE,
             scopes: body.scopes.clone(),
             ..Scope::default()
         };
@@ -371,7 +377,11 @@ impl<'a> Lower<'a> {
                 }
             }
             "ret" if self.function.entry => Op::Exit,
-            "ret" => Op::Return,
+            "ret" => {
+                self.leave();
+                return Ok(true);
+            }
+            "alloca" | "stacksave" | "stackrestore" => return self.stack(i).map(|()| true),
             "exit" => Op::Exit,
             "trap" => Op::Trap(Stop::Trap),
             "brkpt" => Op::Trap(Stop::Breakpoint),

@@ -245,7 +245,8 @@ impl<'a> Lower<'a> {
             }
             "prmt" | "bfi" | "shf" => packed(read, watching),
             "mov" if matches!(read, [Operand::Vector(_)]) => packed(read, watching),
-            "cvt" if read.len() > 1 => packed(read, watching),
+            // Random bits decide all parts of a result.
+            "cvt" if read.len() > 1 && !has("rs") => packed(read, watching),
             _ if reads_carry(i) => {
                 let mut read = watching.list_numbers(read);
                 read.extend(watching.carry);
@@ -305,6 +306,8 @@ fn deciding(i: &Instruction<'_>, watching: &Watching) -> Option<Vec<(u32, &'stat
     };
     Some(match i.opcode {
         "ld" | "ldu" | "st" if has("param") => return None,
+        "alloca" => values(sources(i), "a number of bytes"),
+        "stackrestore" => values(sources(i), "an address"),
         "st" if has("bulk") => with_values(i.operands.get(1..)?, "a number of bytes"),
         "ld" | "ldu" | "st" | "ldmatrix" | "stmatrix" => addresses(),
         "atom" => with_values(i.operands.get(2..)?, "a stored value"),

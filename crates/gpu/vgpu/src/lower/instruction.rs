@@ -38,12 +38,19 @@ impl<'a> Lower<'a> {
             "mov" => self.mov(i, &m),
             "setp" => self.setp(i, &m),
             "set" => self.set(i, &m),
+            "cvt" if m.has("rs") => self.stochastic(i, &m),
             "cvt" => self.plain(i, self.rounded("cvt", &m, convert::pick(&m))),
             "lop3" => self.lop3(i, &m),
             "cvta" => self.cvta(i, &m),
             "isspacep" => self.isspacep(i, &m),
             "addc" | "subc" | "madc" => self.carry(i, &m),
             "add" | "sub" | "mad" if m.has("cc") => self.carry(i, &m),
+            "fma" if m.has("oob") => Err(Fail::Unsupported(
+                "the PTX ISA does not give the bits of the NaN outside a tensor",
+            )),
+            "multimem" => Err(Fail::Unsupported(
+                "a virtual device has no multicast objects that it could address",
+            )),
             "nanosleep" => self.single(Op::Sleep),
             "setmaxnreg" => self.set_registers(i, m.has("inc")),
             // Exact for a launch that does not depend on another one: `wait` returns at once, and
@@ -115,7 +122,7 @@ impl<'a> Lower<'a> {
         self.emit_shadowed(picked, operation, dest, &sources)
     }
 
-    fn emit(
+    pub(super) fn emit(
         &mut self,
         picked: Picked,
         dest: &Operand<'a>,
@@ -274,7 +281,7 @@ impl<'a> Lower<'a> {
 
     /// Combines a comparison with a predicate, if there is one, into `p`, and its complement with
     /// the same into `q`.
-    fn combined(
+    pub(super) fn combined(
         &mut self,
         compare: u32,
         p: u32,
@@ -309,7 +316,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Compares two sources into a new predicate. Returns its row.
-    fn compared(
+    pub(super) fn compared(
         &mut self,
         picked: &Picked,
         a: &'a Operand<'a>,
@@ -339,6 +346,9 @@ impl<'a> Lower<'a> {
         if matches!(from, Type::F16x2 | Type::Bf16x2) && combine.is_empty() {
             let picked = select::set_packed(cmp, from, to, m.has("ftz"));
             return self.emit(picked.ok_or(Fail::Unsupported(""))?, dest, &[a, b]);
+        }
+        if matches!(from, Type::F16x2 | Type::Bf16x2) {
+            return self.set_packed(dest, [a, b], combine, m);
         }
         let picked = select::compare(cmp, from, m.has("ftz")).ok_or(Fail::Unsupported(""))?;
         let result = select::set_result(to).ok_or(Fail::Unsupported(""))?;

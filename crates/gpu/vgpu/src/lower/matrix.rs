@@ -1,5 +1,6 @@
 //! Matrix instructions: `ldmatrix`, `stmatrix`, `movmatrix`, `mma.sync`, `wmma`.
 
+use super::matrix_words::words_fragment;
 use super::program::{Data, MmaF64, MmaOp, MmaScales, Op, WmmaMem, WmmaOp};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
@@ -179,6 +180,9 @@ impl<'a> Lower<'a> {
         if !m.has("row") || !m.has("col") {
             return Err(Fail::Unsupported("a layout other than row.col"));
         }
+        if m.has("b1") {
+            return self.mma_bits(i, m, [shape.m, shape.k]);
+        }
         // The types follow the layouts: `.row.col.dtype.atype.btype.ctype`.
         let at = m.0.iter().position(|w| *w == "col").unwrap_or(0) + 1;
         let words: Vec<&str> = m.0[at..]
@@ -194,6 +198,7 @@ impl<'a> Lower<'a> {
             return Err(Fail::Operand("four operands are needed".to_owned()));
         };
         let sparse = self.mma_metadata(m, rest)?;
+        let rest = rest.get(2..).filter(|_| sparse.is_some()).unwrap_or(rest);
         if d == "f64" {
             return self.mma_f64(m, shape, [od, oa, ob, oc]);
         }
@@ -239,11 +244,12 @@ impl<'a> Lower<'a> {
             return Ok(None);
         }
         match operands {
-            [metadata, Operand::Int(selector @ 0..=3)] => {
+            [metadata, Operand::Int(selector @ 0..=3), ..] => {
                 Ok(Some((self.fixed(metadata, 1)?[0], *selector as u32)))
             }
-            [_, _] => Err(Fail::Operand("a selector from 0 to 3 is needed".to_owned())),
-            _ => Err(Fail::Unsupported("sparse, with block scales")),
+            _ => Err(Fail::Operand(
+                "metadata and a selector from 0 to 3 are needed".to_owned(),
+            )),
         }
     }
 
@@ -293,7 +299,7 @@ impl<'a> Lower<'a> {
         }))
     }
 
-    fn fixed(&mut self, operand: &Operand<'a>, count: usize) -> Lowered<Vec<u32>> {
+    pub(super) fn fixed(&mut self, operand: &Operand<'a>, count: usize) -> Lowered<Vec<u32>> {
         let rows = self.rows_of(operand)?;
         if rows.len() == count {
             return Ok(rows);
@@ -335,7 +341,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    fn wide_rows(&mut self, operand: &Operand<'a>, count: usize) -> Lowered<Vec<u32>> {
+    pub(super) fn wide_rows(&mut self, operand: &Operand<'a>, count: usize) -> Lowered<Vec<u32>> {
         let list = match operand {
             Operand::Vector(list) => list.as_slice(),
             single => std::slice::from_ref(single),
@@ -380,8 +386,12 @@ impl<'a> Lower<'a> {
         let which = m.0.get(1).copied().unwrap_or_default();
         let ty = m.0.last().copied().unwrap_or_default();
         let unsupported = || Fail::Unsupported("this form");
+        if ty == "f64" {
+            return self.wmma_doubles(i, m, store);
+        }
         let dims = shape.to_tuple();
         let fragment = match which {
+            "a" | "b" if matches!(ty, "s4" | "u4" | "b1") => words_fragment(m, which, dims),
             "a" => {
                 Fragment::multiplicand(WmmaOperand::A, dims, element(ty).ok_or_else(unsupported)?)
             }
@@ -394,8 +404,7 @@ impl<'a> Lower<'a> {
         let bits = match ty {
             "f16" | "bf16" => 16,
             "s8" | "u8" => 8,
-            // Elements of less than a byte have no address.
-            "s4" | "u4" => return Err(unsupported()),
+            // Elements of less than a byte are moved by words.
             _ => 32,
         };
         let (address, registers, stride) = match (store, i.operands.as_slice()) {
@@ -420,6 +429,11 @@ impl<'a> Lower<'a> {
                 self.source(&Operand::Int(tight as u64), Kind::R32)?
             }
         };
+        let stride = match ty {
+            "s4" | "u4" => self.stride_in_words(stride, 3),
+            "b1" => self.stride_in_words(stride, 5),
+            _ => stride,
+        };
         let area = self.area(m)?;
         let op = WmmaMem {
             at: self.address(address, area)?,
@@ -441,6 +455,12 @@ impl<'a> Lower<'a> {
     }
 
     fn wmma_mma(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>, shape: Shape) -> Lowered<()> {
+        if m.has("b1") {
+            return self.mma_bits(i, m, [shape.m, shape.k]);
+        }
+        if let ([d, a, b, c], true) = (i.operands.as_slice(), m.has("f64")) {
+            return self.mma_f64(m, shape, [d, a, b, c]);
+        }
         let words: Vec<&str> =
             m.0.iter()
                 .copied()

@@ -78,7 +78,10 @@ impl<'a> Lower<'a> {
     pub(super) fn memory(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
         match i.opcode {
             "ld" | "ldu" => self.load(i, m)?,
-            "st" | "red" if m.has("async") => self.async_store(i, m)?,
+            // Those to global memory release by themselves: nothing else tells when they are complete.
+            "st" | "red" if m.has("async") && m.has("mbarrier::complete_tx::bytes") => {
+                self.async_store(i, m)?;
+            }
             "st" => self.store(i, m)?,
             "atom" => self.atom(i, m, true)?,
             "red" => self.atom(i, m, false)?,
@@ -450,6 +453,17 @@ impl<'a> Lower<'a> {
                 self.source(mask, Kind::R32)?
             }
         };
+        // The mask follows the cache policy, if there is one.
+        let byte_mask = match words.contains(&"cp_mask") {
+            false => NONE,
+            true => {
+                let at = usize::from(words.contains(&"L2::cache_hint"));
+                let mask = rest
+                    .get(at)
+                    .ok_or(Fail::Operand("a mask of bytes is needed".to_owned()))?;
+                self.source(mask, Kind::R32)?
+            }
+        };
         // Bulk copies complete at `mbarrier`s or bulk groups, which order single threads.
         self.program.partial_sync = true;
         let bulk = Bulk {
@@ -459,6 +473,7 @@ impl<'a> Lower<'a> {
             mbarrier,
             multicast,
             reduce,
+            byte_mask,
         };
         self.push(Op::Bulk(Box::new(bulk)), Class::Global);
         Ok(())

@@ -18,14 +18,15 @@ pub(crate) use images::{
     Boundary, Fetch, ImageQuery, ImageShape, Queried, SurfaceAccess, SurfaceKind,
 };
 pub(crate) use matrices::{
-    FragmentUse, MmaF64, MmaOp, MmaScales, SparsePlaces, Wgmma, WgmmaSource, WmmaMem, WmmaOp,
+    FragmentUse, MmaBits, MmaF64, MmaOp, MmaScales, SparsePlaces, Wgmma, WgmmaSource, WmmaMem,
+    WmmaOp,
 };
 pub(crate) use operation::{
     AsyncStore, Atom, AtomHalves, Bar, Bulk, CarryOp, CpAsync, MbarOp, Mem, Op, ProxyFence,
-    ReduxNumbers, Shuffle, Synchronizes, TensorCopy, WarpOp, every_byte,
+    ReduxNumbers, Shuffle, StackOp, Synchronizes, TensorCopy, WarpOp, every_byte,
 };
 pub(crate) use tensor_memory::{
-    Stationary, TensorMemoryOp, TensorProduct, TensorSource, TensorTransfer,
+    Stationary, TensorMemoryOp, TensorProduct, TensorReduction, TensorSource, TensorTransfer,
 };
 
 /// No register or no target.

@@ -1,13 +1,14 @@
 //! Products in tensor memory: `tcgen05` (PTX ISA, 9.7.16).
 
 use super::program::{
-    Area, NONE, Op, Stationary, TensorMemoryOp, TensorProduct, TensorSource, TensorTransfer,
+    Area, NONE, Op, ReduxNumbers, Stationary, TensorMemoryOp, TensorProduct, TensorReduction,
+    TensorSource, TensorTransfer,
 };
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
 use crate::tensor_core::{Fill, ProductKind, Shape};
-use ptx::ast::{Instruction, Operand};
+use ptx::ast::{Instruction, Operand, Type};
 
 impl<'a> Lower<'a> {
     /// Lowers `tcgen05`; returns `false` for any other instruction.
@@ -37,10 +38,15 @@ impl<'a> Lower<'a> {
                 TensorMemoryOp::Load(self.tensor_transfer(i, m, [0, 1])?),
                 Class::Shared,
             ),
-            "st" => (
-                TensorMemoryOp::Store(self.tensor_transfer(i, m, [1, 0])?),
-                Class::Shared,
-            ),
+            "st" => {
+                // The distance of two halves precedes the registers.
+                let data = match i.operands.get(1) {
+                    Some(Operand::Int(_)) => 2,
+                    _ => 1,
+                };
+                let store = self.tensor_transfer(i, m, [data, 0])?;
+                (TensorMemoryOp::Store(store), Class::Shared)
+            }
             "wait::ld" => (TensorMemoryOp::WaitLoads, Class::Sync),
             "wait::st" => (TensorMemoryOp::WaitStores, Class::Sync),
             "cp" => (self.tensor_fill(i, m)?, Class::Shared),
@@ -80,9 +86,6 @@ impl<'a> Lower<'a> {
         m: &Mods<'_>,
         places: [usize; 2],
     ) -> Lowered<TensorTransfer> {
-        if m.has("red") {
-            return Err(Fail::Unsupported("with a reduction"));
-        }
         let shape = m.0.iter().find_map(|word| Shape::by_name(word));
         let shape = shape.ok_or(Fail::Unsupported("this shape"))?;
         let [data, at] = places.map(|place| i.operands.get(place));
@@ -95,7 +98,11 @@ impl<'a> Lower<'a> {
             [0, _] => self.fragment_numbers(data),
             _ => Vec::new(),
         };
-        let rows = self.rows_of(data)?;
+        let mut rows = self.rows_of(data)?;
+        let reduction = match m.has("red") {
+            true => Some(reduction(m, shape, rows.pop())?),
+            false => None,
+        };
         let repeats =
             m.0.iter()
                 .find_map(|word| word.strip_prefix('x')?.parse::<usize>().ok());
@@ -106,7 +113,8 @@ impl<'a> Lower<'a> {
                 "{have} registers where {wanted} are needed"
             )));
         }
-        let shape = match (shape, i.operands.last()) {
+        let is_number = |operand: &&Operand<'_>| matches!(operand, Operand::Int(_));
+        let shape = match (shape, i.operands.iter().find(is_number)) {
             (Shape::Halves(_), Some(Operand::Int(distance))) => Shape::Halves(*distance as u32),
             (Shape::Halves(_), _) => {
                 return Err(Fail::Operand("a constant distance is needed".to_owned()));
@@ -119,6 +127,7 @@ impl<'a> Lower<'a> {
             at: self.address(at, Area::Shared)?,
             data: rows,
             fragments,
+            reduction,
         })
     }
 
@@ -246,6 +255,28 @@ impl<'a> Lower<'a> {
             },
         })
     }
+}
+
+/// Returns the reduction of a load, whose result is the last of its registers.
+fn reduction(m: &Mods<'_>, shape: Shape, dest: Option<u32>) -> Lowered<TensorReduction> {
+    if let Shape::Halves(_) = shape {
+        let why = "the PTX ISA does not say which halves a reduction combines";
+        return Err(Fail::Unsupported(why));
+    }
+    let numbers = match m.ty() {
+        Some(Type::F32) => ReduxNumbers::Floats {
+            nan: m.has("NaN"),
+            absolute: m.has("abs"),
+        },
+        Some(Type::S32) => ReduxNumbers::Signed,
+        Some(Type::U32) => ReduxNumbers::Unsigned,
+        _ => return Err(Fail::Unsupported("this type")),
+    };
+    Ok(TensorReduction {
+        max: m.has("max"),
+        numbers,
+        dest: dest.ok_or(Fail::Operand("a register is needed".to_owned()))?,
+    })
 }
 
 /// Returns the scales of a row of a product.

@@ -3,9 +3,9 @@
 use crate::counters::Class;
 use crate::exec::regs::{Kind, Slots, alu};
 use crate::lower::program::Op;
-use crate::lower::{Fail, Lower, Lowered, Mods};
+use crate::lower::{Fail, Lower, Lowered, Mods, Picked};
 use gpu_arithmetic::integer::{self, Permute};
-use gpu_arithmetic::video::{Part, Scalar, Second, Simd, Video};
+use gpu_arithmetic::video::{MultiplyAdd, Part, Scalar, Second, Simd, Video};
 use ptx::ast::{Instruction, Type};
 
 const A: u32 = 1 << 4;
@@ -63,7 +63,7 @@ fn split(opcode: &str) -> (&str, u32) {
 pub(super) fn is_video(opcode: &str) -> bool {
     let (stem, _) = split(opcode);
     let mut names = NAMES.iter().chain(&SHIFTS);
-    stem == "vset" || names.any(|(name, _)| *name == stem)
+    matches!(stem, "vset" | "vmad") || names.any(|(name, _)| *name == stem)
 }
 
 fn operation(k: u32) -> Simd {
@@ -132,6 +132,9 @@ impl<'a> Lower<'a> {
     /// Lowers a video instruction.
     pub(super) fn video(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
         let (stem, elements) = split(i.opcode);
+        if stem == "vmad" {
+            return self.multiply_add(i, m);
+        }
         let k = flags(stem, m).ok_or(Fail::Unsupported(""))?;
         let (dest, a, b, c) = match i.operands.as_slice() {
             [dest, a, b, c] => (dest, a, b, Some(c)),
@@ -177,6 +180,57 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
+    /// Lowers `vmad`.
+    fn multiply_add(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let [dest, sources @ ..] = i.operands.as_slice() else {
+            return Err(Fail::Operand("operands are missing".to_owned()));
+        };
+        let part = |operand: usize| {
+            let named = i.parts.iter().find(|(n, p)| *n == operand && *p != "-");
+            let index = |p: &str| PART_NAMES.iter().position(|name| *name == p);
+            named.map_or(Some(0), |(_, p)| index(p))
+        };
+        let minus = |operand: usize| u32::from(i.parts.contains(&(operand, "-")));
+        let types: Vec<Type> = m.types().collect();
+        let (Some(of_a), Some(of_b), &[_, a, b]) = (part(1), part(2), types.as_slice()) else {
+            return Err(Fail::Unsupported("with this part"));
+        };
+        let shift = match () {
+            () if m.has("shr7") => 7,
+            () if m.has("shr15") => 15,
+            () => 0,
+        };
+        let bits = [
+            a.signed().into(),
+            b.signed().into(),
+            minus(1) ^ minus(2),
+            minus(3),
+            m.has("po").into(),
+            m.has("sat").into(),
+        ];
+        let bits = (0..)
+            .zip(bits)
+            .fold(0, |all, (at, bit): (u32, u32)| all | bit << at);
+        let imm = bits | (of_a as u32) << 8 | (of_b as u32) << 11 | shift << 14;
+        let form = multiply_add_form(imm);
+        // The assembler multiplies words as signed ones and extends the sign of `c`, whatever their types.
+        let is_word = |n: usize| !form.signed[n] && form.parts[n] == Part(0);
+        if (form.sat || shift > 0) && (!form.is_signed() || is_word(0) || is_word(1)) {
+            let why = "unsigned words with a scale or saturation, which the assembler takes for signed ones";
+            return Err(Fail::Unsupported(why));
+        }
+        let alu = alu!(k; |a: U32, b: U32, c: U32| -> U32 multiply_add_form(k).run(a, b, c));
+        let class = Class::Int;
+        let picked = Picked {
+            alu,
+            imm,
+            class,
+            flops: 0,
+        };
+        let sources: Vec<_> = sources.iter().collect();
+        self.emit(picked, dest, &sources)
+    }
+
     /// Returns the row of bytes of a pair of rows.
     fn permuted(&mut self, [a, b]: [u32; 2], selector: Option<u32>) -> Lowered<u32> {
         let imm = selector.ok_or(Fail::Unsupported("with this part"))?;
@@ -209,6 +263,19 @@ fn scalar_form(k: u32) -> Scalar {
         parts: [part(0), part(1), part(2)],
         sat: k & SAT != 0,
         second: SECONDS[(k >> SECOND & 3) as usize].1,
+    }
+}
+
+fn multiply_add_form(k: u32) -> MultiplyAdd {
+    let bit = |at: u32| k >> at & 1 == 1;
+    MultiplyAdd {
+        signed: [bit(0), bit(1)],
+        parts: [Part(k >> 8 & 7), Part(k >> 11 & 7)],
+        minus_product: bit(2),
+        minus_c: bit(3),
+        plus_one: bit(4),
+        shift: k >> 14,
+        sat: bit(5),
     }
 }
 

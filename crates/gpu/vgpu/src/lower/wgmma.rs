@@ -240,7 +240,8 @@ fn form(m: &Mods<'_>) -> Lowered<(Mma, u32)> {
         return Err(unsupported());
     }
     let at = m.0.iter().position(|word| word.starts_with("m64n"));
-    let types: Vec<&str> = m.0.iter().skip(at.unwrap_or(0) + 1).copied().collect();
+    let types = m.0.iter().skip(at.unwrap_or(0) + 1).copied();
+    let types: Vec<&str> = types.filter(|word| *word != "satfinite").collect();
     let [d, a, b, ..] = types.as_slice() else {
         return Err(Fail::Unsupported("without types"));
     };

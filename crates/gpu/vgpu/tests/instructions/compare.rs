@@ -362,3 +362,25 @@ fn predicated_instructions_leave_other_lanes_alone() {
         },
     );
 }
+
+#[test]
+fn packed_comparisons_are_combined_with_a_predicate() {
+    for (combine, with) in [
+        ("and", (|a, b| a && b) as fn(bool, bool) -> bool),
+        ("or", |a, b| a || b),
+        ("xor", |a, b| a != b),
+    ] {
+        for (to, code) in [("f16x2", 0x3c00_u64), ("u32", 0xffff)] {
+            let text = format!("set.lt.{combine}.{to}.f16x2 {{d}}, {{a}}, {{b}}, !{{c}};");
+            let types = [(R, Kind::F16), (R, Kind::F16), (P, Kind::Int)];
+            check(&text, R, &types, |x| {
+                let half = |word: u64, high: u32| F16.value(word >> (16 * high) & 0xffff);
+                [0, 1].into_iter().fold(0, |all, high| {
+                    let less = half(x[0], high) < half(x[1], high);
+                    let holds = with(less, x[2] == 0);
+                    all | if holds { code << (16 * high) } else { 0 }
+                })
+            });
+        }
+    }
+}

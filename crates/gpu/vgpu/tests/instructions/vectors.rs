@@ -50,3 +50,20 @@ fn atomics_of_128_bits_are_whole() {
         assert_eq!(found, all, "{space}");
     }
 }
+
+#[test]
+fn registers_of_128_bits_are_packed_from_four_words() {
+    let body = "add.u32 %r10, %r8, 100; add.u32 %r11, %r8, 200; add.u32 %r12, %r8, 300; mov.b128 %x0, {%r8, %r10, %r11, %r12};\n\
+                mov.b128 {%r13, %r14, %r15, %r16}, %x0; mov.b64 %q10, {%r16, %r15}; mov.b64 %q11, {%r14, %r13};\n\
+                mul.wide.u32 %q12, %r8, 16; add.u64 %q8, %q8, %q12; st.global.v2.u64 [%q8], {%q10, %q11};";
+    let got = run(".reg .b128 %x<2>;", body, 32, &[], 64);
+    for (n, words) in (0..).zip(got.as_chunks::<2>().0) {
+        assert_eq!(*words, [(n + 200) << 32 | (n + 300), n << 32 | (n + 100)]);
+    }
+}
+
+#[test]
+fn a_load_may_be_marked_as_uniform() {
+    let body = "ld.global.u64 %q10, [%q9].unified; mul.wide.u32 %q12, %r8, 8; add.u64 %q8, %q8, %q12; st.global.u64 [%q8], %q10;";
+    assert_eq!(run("", body, 32, &[77], 32), [77; 32]);
+}

@@ -203,3 +203,60 @@ fn elements_are_selected_from_both_registers_and_masked() {
         }
     }
 }
+
+#[test]
+fn multiply_add_negates_scales_and_saturates() {
+    let dotted = |part: &str| match part {
+        "" => String::new(),
+        part => format!(".{part}"),
+    };
+    let minus = |set: bool| if set { "-" } else { "" };
+    for (types, [_, a_sign, b_sign]) in SIGNS {
+        for [of_a, of_b] in [["", ""], ["b1", "h1"], ["h0", "b3"], ["", "h0"]] {
+            for (negated, po) in [
+                ([false; 3], ""),
+                ([false; 3], ".po"),
+                ([true, false, false], ""),
+                ([false, true, false], ""),
+                ([true, true, false], ""),
+                ([false, false, true], ""),
+            ] {
+                for sat in ["", ".sat"] {
+                    for (scale, shift) in [("", 0), (".shr7", 7), (".shr15", 15)] {
+                        let product = negated[0] ^ negated[1];
+                        let signed = a_sign || b_sign || product || negated[2];
+                        let is_word = |part: &str, sign: bool| part.is_empty() && !sign;
+                        let words = is_word(of_a, a_sign) || is_word(of_b, b_sign);
+                        if (words || !signed) && (shift > 0 || !sat.is_empty()) {
+                            continue;
+                        }
+                        let text = format!(
+                            "vmad.{types}{po}{sat}{scale} {{d}}, {}{{a}}{}, {}{{b}}{}, {}{{c}};",
+                            minus(negated[0]),
+                            dotted(of_a),
+                            minus(negated[1]),
+                            dotted(of_b),
+                            minus(negated[2])
+                        );
+                        check(&text, R, &[I, I, I], |x| {
+                            let of = |value: u64, name, sign| {
+                                let (bits, at) = part(name);
+                                number(value >> at, bits, sign)
+                            };
+                            let mut all = of(x[0], of_a, a_sign) * of(x[1], of_b, b_sign);
+                            let c = number(x[2], 32, signed);
+                            all = if product { -all } else { all };
+                            all += if negated[2] { -c } else { c };
+                            all = (all + i128::from(!po.is_empty())).div_euclid(1 << shift);
+                            if !sat.is_empty() {
+                                let (least, most) = range(32, signed);
+                                all = all.clamp(least, most);
+                            }
+                            cut(all, 32)
+                        });
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Operations on matrices, with the rows of their operands.
 
-use gpu_arithmetic::mma::{BlockScales, Mma};
+use gpu_arithmetic::mma::{BitMma, BlockScales, Mma};
 use gpu_arithmetic::wmma::{Fragment, Wmma};
 
 use super::Address;
@@ -27,6 +27,16 @@ pub(crate) struct MmaScales {
     pub(crate) words: [u32; 2],
     /// Number of the first byte, and of the thread, of A and of B.
     pub(crate) selectors: [[u32; 2]; 2],
+}
+
+/// `mma.sync` on matrices of bits.
+#[derive(Debug, Clone)]
+pub(crate) struct MmaBits {
+    pub(crate) form: BitMma,
+    pub(crate) a: Vec<u32>,
+    pub(crate) b: Vec<u32>,
+    pub(crate) c: Vec<u32>,
+    pub(crate) d: Vec<u32>,
 }
 
 /// `mma.sync` in double precision.

@@ -6,8 +6,8 @@ use ptx::structs::Unwritten;
 use std::sync::Arc;
 
 use super::{
-    Address, Area, Call, CallPointer, Data, External, Fetch, ImageQuery, MmaF64, MmaOp, Order,
-    SurfaceAccess, TensorMemoryOp, Wgmma, WmmaMem, WmmaOp,
+    Address, Area, Call, CallPointer, Data, External, Fetch, ImageQuery, MmaBits, MmaF64, MmaOp,
+    Order, SurfaceAccess, TensorMemoryOp, Wgmma, WmmaMem, WmmaOp,
 };
 use crate::exec::regs::{AluFn, Slots};
 use crate::exec::shadow_values::ShadowedAlu;
@@ -242,6 +242,17 @@ pub(crate) struct AsyncStore {
     pub(crate) everywhere: bool,
 }
 
+/// An operation on the top of a thread's stack. Operands are 64-bit rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StackOp {
+    /// Allocates bytes.
+    Allocate { dest: u32, bytes: u32, align: u32 },
+    /// Reads the top.
+    Save { dest: u32 },
+    /// Frees what was allocated since the top had this value.
+    Restore { source: u32 },
+}
+
 /// `cp.async.bulk` and `cp.reduce.async.bulk` between shared and global memory, or from the own
 /// shared memory to that of a block of the cluster.
 #[derive(Debug, Clone, PartialEq)]
@@ -255,6 +266,8 @@ pub(crate) struct Bulk {
     pub(crate) multicast: u32,
     /// `cp.reduce.async.bulk`: the operation on each element of the destination, and its type.
     pub(crate) reduce: Option<(AtomOp, AtomType)>,
+    /// Bytes of each 16 that are copied; `NONE` where all are.
+    pub(crate) byte_mask: u32,
 }
 
 /// `cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor`.
@@ -304,6 +317,8 @@ pub(crate) enum Op {
         frame: u32,
         copies: Vec<(u32, u32, u32)>,
     },
+    /// `alloca`, `stacksave`, `stackrestore`.
+    Stack(StackOp),
     Return,
     Exit,
     Trap(Stop),
@@ -390,6 +405,7 @@ pub(crate) enum Op {
     },
     Mma(Box<MmaOp>),
     MmaF64(Box<MmaF64>),
+    MmaBits(Box<MmaBits>),
     WmmaMma(Box<WmmaOp>),
     WmmaMem(Box<WmmaMem>),
     Wgmma(Box<Wgmma>),

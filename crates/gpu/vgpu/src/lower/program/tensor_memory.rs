@@ -1,6 +1,6 @@
 //! Operations on tensor memory.
 
-use super::Address;
+use super::{Address, ReduxNumbers};
 use crate::tensor_core::{Fill, ProductKind, Shape};
 
 /// `tcgen05`. An address of tensor memory has no state space: only its base and offset count.
@@ -67,6 +67,17 @@ pub(crate) struct TensorTransfer {
     pub(crate) data: Vec<u32>,
     /// Numbers of the registers of a load among the fragments.
     pub(crate) fragments: Vec<u32>,
+    /// `.red`.
+    pub(crate) reduction: Option<TensorReduction>,
+}
+
+/// Smallest or largest of what a thread loads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TensorReduction {
+    pub(crate) max: bool,
+    pub(crate) numbers: ReduxNumbers,
+    /// Row of the result.
+    pub(crate) dest: u32,
 }
 
 /// Operand A of a product.
