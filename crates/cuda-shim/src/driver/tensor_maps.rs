@@ -67,8 +67,7 @@ struct Given {
     fill: c_uint,
 }
 
-/// Writes a map with these extents of its box, or prints the limit that it breaks. A packed type is not
-/// supported, and the program is told.
+/// Writes a map with these extents of its box, or prints the limit that it breaks.
 ///
 /// # Safety
 /// `to` is null or has room for a map, and the lists have one entry for each dimension.
@@ -78,13 +77,7 @@ unsafe fn encode(
     boxes: Vec<u32>,
     pixels: Option<PixelBox>,
 ) -> Result<(), Code> {
-    let element = TensorElement::from_number(given.element).ok_or_else(|| {
-        let name = encoder(pixels.as_ref());
-        say_once(&format!(
-            "{name}: packed types of 4 and 6 bits are not supported"
-        ));
-        errors::NOT_SUPPORTED
-    })?;
+    let element = TensorElement::from_number(given.element).ok_or(errors::INVALID_VALUE)?;
     // SAFETY: the caller's promise.
     unsafe {
         let map = TensorMap {

@@ -68,6 +68,9 @@ impl Memory<'_> {
         }
         w.note_bulk(place.chunks().map(|chunk| chunk.range()), !loads);
         if !loads {
+            if map.element.is_padded() {
+                return Err("stores of padded elements are not executed".to_owned());
+            }
             for chunk in place.chunks() {
                 self.store_chunk(&place, &chunk, copy.direction)?;
             }
@@ -110,7 +113,7 @@ impl Memory<'_> {
             return self.store_shared(chunk.shared.into(), 16, value);
         }
         let width = place.map.element.bytes();
-        for at in (0..16).step_by(width as usize) {
+        for at in (0..chunk.bytes).step_by(width as usize) {
             let outside = place.outside();
             let value = match chunk.inside.contains(&at) {
                 true => self.load_global(chunk.global.wrapping_add(at.into()), width as u8)?,

@@ -396,7 +396,8 @@ impl Memory<'_> {
                 }
             }
             let [scale_a, scale_b] = scales;
-            let left = Operand::new(form.a, &a, scale_a);
+            let element = form.left_element(matches!(p.a, TensorSource::Memory(_)));
+            let left = Operand::new(element, &a, scale_a);
             let right = Operand::new(form.b, &columns, scale_b);
             let target = Target {
                 at: TensorAddress::decode(uniform(w, p.d)),

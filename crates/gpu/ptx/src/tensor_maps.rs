@@ -114,9 +114,10 @@ impl<'a> Code<'_, 'a> {
                     self.put(field, &part)?;
                 }
             }
-            ("elemtype", Operand::Int(number @ 0..13)) => {
-                // The last two are single precision, rounded.
+            ("elemtype", Operand::Int(number @ 0..16)) => {
+                // Two are single precision, rounded; packed types follow.
                 let (code, rounded) = match number {
+                    13.. => (number - 2, 0),
                     11.. => (number - 4, 1),
                     _ => (*number, 0),
                 };

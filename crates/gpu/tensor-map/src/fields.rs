@@ -17,7 +17,7 @@ impl Field {
     pub(super) const ADDRESS_HIGH: Field = Field::new(4, 0, 32);
     /// Number of dimensions less one.
     pub const RANK: Field = Field::new(8, 4, 3);
-    /// Type of the elements, as `tensormap.replace` numbers them up to `bf16`.
+    /// Type of the elements, as `tensormap.replace` numbers them up to `bf16`; packed types follow.
     pub const ELEMENT: Field = Field::new(8, 7, 4);
     /// Number of `CUtensorMapInterleave`.
     pub const INTERLEAVE: Field = Field::new(8, 11, 2);

@@ -65,9 +65,18 @@ pub enum TensorElement {
     F32Ftz = 10,
     Tf32 = 11,
     Tf32Ftz = 12,
+    /// 16 elements of 4 bits in 8 bytes.
+    U4 = 13,
+    /// The same, with 8 bytes of padding behind them in shared memory.
+    U4Padded = 14,
+    /// 16 elements of 6 bits in 12 bytes, with 4 bytes of padding behind them in shared memory.
+    U6Padded = 15,
 }
 
-const ELEMENTS: [TensorElement; 13] = [
+/// Elements of the innermost dimension of a box of padded types, of whose multiples their tensors and coordinates consist.
+pub const PADDED_ELEMENTS: u32 = 128;
+
+const ELEMENTS: [TensorElement; 16] = [
     TensorElement::U8,
     TensorElement::U16,
     TensorElement::U32,
@@ -81,24 +90,43 @@ const ELEMENTS: [TensorElement; 13] = [
     TensorElement::F32Ftz,
     TensorElement::Tf32,
     TensorElement::Tf32Ftz,
+    TensorElement::U4,
+    TensorElement::U4Padded,
+    TensorElement::U6Padded,
 ];
 
 impl TensorElement {
-    /// Returns the type with a number of `CUtensorMapDataType`; `None` for packed types.
+    /// Returns the type with a number of `CUtensorMapDataType`.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Self> {
         ELEMENTS.get(number as usize).copied()
     }
 
-    /// Returns the size in bytes.
+    /// Returns the size in bytes; of packed types, 1.
     #[must_use]
     pub fn bytes(self) -> u32 {
         match self {
-            Self::U8 => 1,
+            Self::U8 | Self::U4 | Self::U4Padded | Self::U6Padded => 1,
             Self::U16 | Self::F16 | Self::Bf16 => 2,
             Self::U64 | Self::S64 | Self::F64 => 8,
             _ => 4,
         }
+    }
+
+    /// Returns the size in global memory, bits.
+    #[must_use]
+    pub fn bits(self) -> u32 {
+        match self {
+            Self::U4 | Self::U4Padded => 4,
+            Self::U6Padded => 6,
+            other => 8 * other.bytes(),
+        }
+    }
+
+    /// Reports whether 16 elements have padding behind them in shared memory.
+    #[must_use]
+    pub fn is_padded(self) -> bool {
+        matches!(self, Self::U4Padded | Self::U6Padded)
     }
 
     /// Returns the number of `tensormap.replace`, and whether the elements are rounded to `tf32`.
@@ -109,6 +137,9 @@ impl TensorElement {
             Self::F32Ftz => (8, false),
             Self::F64 => (9, false),
             Self::Bf16 => (10, false),
+            Self::U4 => (11, false),
+            Self::U4Padded => (12, false),
+            Self::U6Padded => (13, false),
             other => (other as u32, false),
         }
     }
@@ -116,7 +147,15 @@ impl TensorElement {
     fn is_float(self) -> bool {
         !matches!(
             self,
-            Self::U8 | Self::U16 | Self::U32 | Self::S32 | Self::U64 | Self::S64
+            Self::U8
+                | Self::U16
+                | Self::U32
+                | Self::S32
+                | Self::U64
+                | Self::S64
+                | Self::U4
+                | Self::U4Padded
+                | Self::U6Padded
         )
     }
 }
@@ -179,7 +218,10 @@ impl TensorMap {
     pub fn check(&self) -> Result<(), TensorMapError> {
         self.check_form()?;
         let fail = |text: String| Err(TensorMapError(text));
-        let alignment = if self.interleave == 2 { 32 } else { 16 };
+        let alignment = match self.interleave == 2 || self.element.is_padded() {
+            true => 32,
+            false => 16,
+        };
         if !self.address.is_multiple_of(alignment) {
             return fail(format!(
                 "the tensor's address 0x{:x} is not a multiple of {alignment}",
@@ -252,6 +294,7 @@ impl TensorMap {
         if let Some(pixels) = &self.pixels {
             self.check_pixels(pixels)?;
         }
+        self.check_packed()?;
         if let Some(step) = self.steps.iter().find(|step| !(1..=8).contains(*step)) {
             return fail(format!("an element stride of {step}; 1 to 8 are possible"));
         }
@@ -269,6 +312,29 @@ impl TensorMap {
             ));
         }
         Ok(())
+    }
+
+    /// Checks the innermost dimension of packed types, and their swizzles.
+    fn check_packed(&self) -> Result<(), TensorMapError> {
+        let fail = |text: &str| Err(TensorMapError(text.to_owned()));
+        let [size, inner] = [
+            self.sizes.first().copied().unwrap_or_default(),
+            self.boxes.first().copied().unwrap_or_default().into(),
+        ];
+        let most = u64::from(PADDED_ELEMENTS);
+        match self.element {
+            TensorElement::U4 if !size.is_multiple_of(2) => {
+                fail("an odd innermost dimension of elements of 4 bits")
+            }
+            other if !other.is_padded() => Ok(()),
+            _ if !size.is_multiple_of(most) || inner != most => fail(
+                "the innermost dimension of padded elements is a multiple of 128, and 128 of the box",
+            ),
+            _ if self.interleave != 0 || !matches!(self.swizzle, 0 | 3 | 4 | 6) => {
+                fail("padded elements have no interleave and no swizzle but that of 128 bytes")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks the corners of an im2col map: their ranges, and that a pixel lies between them.
@@ -310,9 +376,13 @@ impl TensorMap {
         }
     }
 
-    /// Returns the bytes of the box's innermost dimension.
+    /// Returns the bytes of the box's innermost dimension in shared memory.
     fn inner_bytes(&self) -> u32 {
-        self.boxes.first().copied().unwrap_or_default() * self.element.bytes()
+        let elements = self.boxes.first().copied().unwrap_or_default();
+        match self.element {
+            TensorElement::U4 => elements / 2,
+            element => elements * element.bytes(),
+        }
     }
 
     /// Returns the map's bytes.

@@ -32,9 +32,44 @@ fn columns() -> TensorMap {
     }
 }
 
+fn packed() -> TensorMap {
+    TensorMap {
+        element: TensorElement::U6Padded,
+        boxes: vec![128, 128, 1],
+        fills_nan: false,
+        ..map()
+    }
+}
+
+#[test]
+fn packed_types_have_limits_of_their_own() {
+    type Break = fn(&mut TensorMap);
+    let cases: [(Break, &str); 6] = [
+        (|m| m.address += 16, "multiple of 32"),
+        (|m| m.sizes[0] = 4000, "multiple of 128"),
+        (|m| m.boxes[0] = 64, "128 of the box"),
+        (|m| m.swizzle = 5, "swizzle"),
+        (|m| m.fills_nan = true, "NaN"),
+        (
+            |m| (m.element, m.sizes[0]) = (TensorElement::U4, 4097),
+            "odd",
+        ),
+    ];
+    for (broken, text) in cases {
+        let mut map = packed();
+        broken(&mut map);
+        let error = map.check().unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+    for number in 13..16 {
+        let element = TensorElement::from_number(number).unwrap();
+        assert_eq!(element as u32, number);
+    }
+}
+
 #[test]
 fn a_map_is_decoded_as_it_was_encoded() {
-    for map in [map(), columns()] {
+    for map in [map(), columns(), packed()] {
         assert_eq!(TensorMap::decode(&map.encode()), Ok(map));
     }
     assert!(TensorMap::decode(&[0; TENSOR_MAP_BYTES]).is_err());

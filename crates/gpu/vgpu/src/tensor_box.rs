@@ -3,7 +3,7 @@
 
 use crate::warpgroup::{CHUNK_BYTES, Swizzle};
 use gpu_arithmetic::atomic::AtomType;
-use gpu_tensor_map::{TensorElement, TensorMap};
+use gpu_tensor_map::{PADDED_ELEMENTS, TensorElement, TensorMap};
 use std::ops::Range;
 
 /// Alignment of a box in shared memory, bytes.
@@ -74,7 +74,7 @@ pub struct TensorBox<'m> {
     pub shared: u32,
 }
 
-/// 16 bytes of a box, contiguous in both memories.
+/// 16 bytes of a box in shared memory, padding included, contiguous in both memories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     /// Offset in shared memory, after the swizzle.
@@ -83,6 +83,8 @@ pub struct Chunk {
     pub global: u64,
     /// Bytes inside the tensor.
     pub inside: Range<u32>,
+    /// Bytes but the padding at its end.
+    pub bytes: u32,
 }
 
 impl Chunk {
@@ -113,6 +115,9 @@ impl TensorBox<'_> {
         if let Some(problem) = self.mode_problem(rank) {
             return Some(problem.to_owned());
         }
+        if let Some(problem) = self.packed_problem() {
+            return Some(problem.to_owned());
+        }
         if self.whole_bytes() > MAX_BOX_BYTES {
             return Some(format!(
                 "a box of {} bytes is larger than shared memory",
@@ -126,6 +131,20 @@ impl TensorBox<'_> {
             );
         }
         None
+    }
+
+    /// Returns why a box of a packed type cannot begin there.
+    fn packed_problem(&self) -> Option<&'static str> {
+        let first = self.corner.first().copied().unwrap_or_default();
+        let multiple = match self.map.element {
+            TensorElement::U4 => 2,
+            element if element.is_padded() => PADDED_ELEMENTS.into(),
+            _ => 1,
+        };
+        (first % multiple != 0).then_some(match self.map.element {
+            TensorElement::U4 => "a box of elements of 4 bits at an odd coordinate",
+            _ => "the first coordinate of padded elements is a multiple of 128",
+        })
     }
 
     /// Returns why the map does not fit the mode of the copy.
@@ -185,16 +204,43 @@ impl TensorBox<'_> {
         sizes.map(count).collect()
     }
 
-    /// Returns the bytes of the box in shared memory, as far as they can be counted in 32 bits.
+    /// Returns the bytes of the elements of the box, as far as they can be counted in 32 bits. An `mbarrier` counts these:
+    /// no padding (CUTLASS, for elements of less than a byte).
     #[must_use]
     pub fn bytes(&self) -> u32 {
         u32::try_from(self.whole_bytes()).unwrap_or(u32::MAX)
     }
 
     fn whole_bytes(&self) -> u64 {
-        let element = u64::from(self.map.element.bytes());
+        let bits = u64::from(self.map.element.bits());
         let counts = self.counts().into_iter().map(u64::from);
-        counts.fold(element, u64::saturating_mul)
+        counts.fold(bits, u64::saturating_mul) / 8
+    }
+
+    /// Returns the bytes of a chunk that hold elements; the others are padding.
+    fn chunk_bytes(&self) -> u32 {
+        match self.map.element.is_padded() {
+            true => 2 * self.map.element.bits(),
+            false => CHUNK_BYTES,
+        }
+    }
+
+    /// Returns the coordinate of the first element, and the elements of the tensor and of the box in the innermost dimension,
+    /// in bytes of their containers in shared memory.
+    fn innermost(&self, count: u32) -> (i64, i64, u32) {
+        let first = self.corner.first().copied().unwrap_or_default();
+        let size = self.map.sizes.first().copied().unwrap_or_default() as i64;
+        match self.map.element {
+            TensorElement::U4 => (first.div_euclid(2), size / 2, count / 2),
+            element => {
+                let bytes = element.bytes();
+                (
+                    first * i64::from(bytes),
+                    size * i64::from(bytes),
+                    count * bytes,
+                )
+            }
+        }
     }
 
     /// Returns the value of an element outside the tensor.
@@ -211,7 +257,11 @@ impl TensorBox<'_> {
     #[must_use]
     pub fn reduced_type(&self) -> Option<AtomType> {
         Some(match self.map.element {
-            TensorElement::U8 | TensorElement::U16 => return None,
+            TensorElement::U8
+            | TensorElement::U16
+            | TensorElement::U4
+            | TensorElement::U4Padded
+            | TensorElement::U6Padded => return None,
             TensorElement::U32 => AtomType::U32,
             TensorElement::S32 => AtomType::S32,
             TensorElement::U64 => AtomType::U64,
@@ -226,11 +276,10 @@ impl TensorBox<'_> {
     /// Returns the chunks in the order of shared memory before the swizzle.
     pub fn chunks(&self) -> impl Iterator<Item = Chunk> {
         let counts = self.counts();
-        let width = self.map.element.bytes();
-        let inner = counts.first().copied().unwrap_or_default();
+        let (first, size, inner) = self.innermost(counts.first().copied().unwrap_or_default());
+        let each = self.chunk_bytes();
         let rows: u32 = counts.iter().skip(1).product();
         let swizzle = self.swizzle().unwrap_or(Swizzle::None);
-        let each = CHUNK_BYTES / width;
         // Only the pixels of a column depend on the ones before.
         let column = match &self.mode {
             CopyMode::Im2col(offsets) => self.pixels(rows, offsets),
@@ -243,21 +292,22 @@ impl TensorBox<'_> {
         };
         (0..rows).flat_map(move |row| {
             let (start, inside) = begin(row);
-            let line = self.shared + row * inner * width;
-            let first = self.corner.first().copied().unwrap_or_default();
-            let size = self.map.sizes.first().copied().unwrap_or_default() as i64;
-            (0..inner).step_by(each as usize).map(move |column| {
+            let line = self.shared + row * inner;
+            (0..inner).step_by(CHUNK_BYTES as usize).map(move |column| {
+                // Bytes of containers, of which a chunk has 16, and of elements in global memory.
                 let place = first + i64::from(column);
-                let element = |at: i64| at.clamp(0, each.into()) as u32 * width;
-                let (low, high) = (element(-place), element(size - place));
+                let byte = |at: i64| at.clamp(0, CHUNK_BYTES.into()) as u32 * each / CHUNK_BYTES;
+                let (low, high) = (byte(-place), byte(size - place));
+                let global = place * i64::from(each) / i64::from(CHUNK_BYTES);
                 Chunk {
-                    shared: swizzle.apply(line + column * width, 0),
-                    global: start.wrapping_add((place * i64::from(width)) as u64),
+                    shared: swizzle.apply(line + column, 0),
+                    global: start.wrapping_add(global as u64),
                     inside: if inside && low < high {
                         low..high
                     } else {
                         0..0
                     },
+                    bytes: each,
                 }
             })
         })

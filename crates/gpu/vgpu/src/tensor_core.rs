@@ -69,6 +69,8 @@ pub enum Element {
     U8,
     /// In containers of a byte: 16 elements of 6 or 4 bits are packed at the start of 16 bytes.
     Small(Small),
+    /// In a byte each, as tensor memory has elements of 6 or 4 bits.
+    Contained(Small),
     /// `e2m1`, two in a byte.
     Packed,
 }
@@ -116,12 +118,23 @@ impl Element {
                     values.extend(codes.map(|code| small::to_f32(format, code)));
                 }
             }
+            Element::Contained(format) => {
+                let bits = if format == Small::E2m1 { 4 } else { 6 };
+                let code = |byte: u8| byte >> container_shift(bits) & ((1 << bits) - 1);
+                values.extend(bytes().map(|byte| small::to_f32(format, code(byte))));
+            }
             Element::Packed => {
                 let codes = bytes().flat_map(|byte| [byte & 15, byte >> 4]);
                 values.extend(codes.map(|code| small::to_f32(Small::E2m1, code)));
             }
         }
     }
+}
+
+/// Position of an element of 4 or 6 bits in its byte. The PTX ISA has figures of it; these are the places of `mma.sync`, where
+/// an `e2m1` is an `e2m3` without its lower bits.
+fn container_shift(bits: u32) -> u32 {
+    if bits == 4 { 2 } else { 0 }
 }
 
 /// Type of the accumulators, each in a column of its own.
@@ -228,6 +241,19 @@ impl Form {
             return Err("transposes elements of 4 bits".to_owned());
         }
         Ok(())
+    }
+
+    /// Returns the type of A in shared memory or in tensor memory.
+    #[must_use]
+    pub fn left_element(&self, in_tensor_memory: bool) -> Element {
+        match self.a {
+            Element::Small(format @ (Small::E2m3 | Small::E3m2 | Small::E2m1))
+                if in_tensor_memory =>
+            {
+                Element::Contained(format)
+            }
+            element => element,
+        }
     }
 
     /// Returns how A and B are stored.

@@ -92,10 +92,11 @@ fn transfer(i: &Instruction) -> Option<TensorTransfer> {
 }
 
 fn copy(i: &Instruction) -> Option<TensorCoreOp> {
-    // Conversions of small floats are not executed as PTX either.
-    if i.has("U4x16P64") || i.has("U6x16P32") {
-        return None;
-    }
+    let packed_bits = match () {
+        () if i.has("U4x16P64") => 4,
+        () if i.has("U6x16P32") => 6,
+        () => 0,
+    };
     let (rows, bytes, copies) = match () {
         () if i.has("4dp256bit") => (4, 32, Fill::ONCE),
         () if i.has("128dp128bit") => (128, 16, Fill::ONCE),
@@ -112,6 +113,7 @@ fn copy(i: &Instruction) -> Option<TensorCoreOp> {
             rows,
             bytes,
             copies,
+            packed_bits,
         },
         pair: i.has("2CTA"),
     })

@@ -7,6 +7,7 @@
 use super::access::{Touch, word_mask};
 use super::cta::Cta;
 use super::transfer::lanes;
+use super::unchanged::BulkRange;
 use super::warp::Warp;
 use crate::hazard::Space;
 use crate::hazard::report::Location;
@@ -35,6 +36,8 @@ pub(super) struct BulkGroup {
     sources: Vec<BulkSource>,
     /// Writes that are not finished.
     written: Vec<BulkDestination>,
+    /// Tensor maps of its copies.
+    maps: Vec<BulkRange>,
 }
 
 /// Elements of global memory that a bulk copy writes.
@@ -53,6 +56,13 @@ impl Cta<'_> {
         if self.context.checks.races {
             let readings = self.sources_of(words);
             self.open_group(thread).sources.extend(readings);
+        }
+    }
+
+    /// Adds the tensor map of a copy to a thread's open group.
+    pub(super) fn bulk_map(&mut self, thread: usize, map: Option<BulkRange>) {
+        if let Some(map) = map {
+            self.open_group(thread).maps.push(map);
         }
     }
 
@@ -108,13 +118,20 @@ impl Cta<'_> {
                 continue;
             }
             let done_groups = groups[..done].iter_mut();
-            let readings = done_groups.flat_map(|group| std::mem::take(&mut group.sources));
-            let readings: Vec<BulkSource> = readings.collect();
+            // A wait for the reads of a copy is one for its map, too (PTX ISA, `cp.async.bulk.wait_group`).
+            let (mut readings, mut maps) = (Vec::new(), Vec::new());
+            for group in done_groups {
+                readings.append(&mut group.sources);
+                maps.append(&mut group.maps);
+            }
             let written: Vec<BulkDestination> = match read {
                 true => Vec::new(),
                 false => groups.drain(..done).flat_map(|g| g.written).collect(),
             };
             self.check_sources(thread, readings);
+            for map in maps {
+                self.check_range(thread, &map);
+            }
             for destination in written {
                 self.complete_write(thread, destination);
             }

@@ -14,7 +14,6 @@ use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, NONE, TensorCopy};
 use crate::tensor_box::{Chunk, CopyMode, TensorBox};
-use crate::warpgroup::CHUNK_BYTES;
 use gpu_arithmetic::atomic::AtomOp;
 use gpu_tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 use std::ops::Range;
@@ -77,6 +76,8 @@ impl Cta<'_> {
                 true => self.copy_box(w, &copy),
                 false => Vec::new(),
             };
+            let used = self.map_range(w.address(&c.map, lane));
+            self.bulk_map(thread, used);
             return self.bulk_reads(thread, &words);
         };
         let target = CopyTarget {
@@ -88,10 +89,11 @@ impl Cta<'_> {
         let mut copy = copy;
         for (to, at) in self.copy_targets(thread, target) {
             copy.place.shared = to;
-            let ranges = match executed {
+            let mut ranges = match executed {
                 true => self.box_ranges(thread, &copy),
                 false => Vec::new(),
             };
+            ranges.extend(self.map_range(w.address(&c.map, lane)));
             // After a hazard the bytes still arrive, so that the barrier completes.
             let words = match executed {
                 true => self.copy_box(w, &copy),
@@ -153,7 +155,7 @@ impl Cta<'_> {
         let whole = copy.place.map.element.bytes().max(4);
         let mut words = Vec::new();
         for chunk in copy.place.chunks() {
-            for offset in (0..CHUNK_BYTES).step_by(whole as usize) {
+            for offset in (0..chunk.bytes).step_by(whole as usize) {
                 if self.copy_word(w, copy, &chunk, offset) {
                     let first = (chunk.shared + offset) / 4;
                     words.extend(first..first + whole / 4);
@@ -241,6 +243,9 @@ fn box_problem(c: &TensorCopy, copy: &BoxCopy<'_>) -> Option<String> {
     let problem = copy.place.problem();
     if problem.is_some() {
         return problem;
+    }
+    if copy.stores && copy.place.map.element.is_padded() {
+        return Some("stores of padded elements are not executed".to_owned());
     }
     if c.reduce.is_some() && copy.place.reduced_type().is_none() {
         return Some("a reduction of this type of element does not exist".to_owned());

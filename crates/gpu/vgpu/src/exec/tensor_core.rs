@@ -167,7 +167,8 @@ impl Cta<'_> {
             }
         }
         let [scale_a, scale_b] = scales;
-        let left = Operand::new(form.a, &a, scale_a);
+        let element = form.left_element(matches!(m.a, TensorSource::Memory(_)));
+        let left = Operand::new(element, &a, scale_a);
         let right = Operand::new(form.b, columns, scale_b);
         let adds = match m.adds {
             NONE => !m.adds_negated,

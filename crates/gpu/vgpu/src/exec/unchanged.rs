@@ -16,6 +16,7 @@ use crate::hazard::shadow::{Conflict, Stamp};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, Mem};
 use crate::memory::Lookup;
+use gpu_tensor_map::TENSOR_MAP_BYTES;
 
 /// Words of the widest load.
 pub(super) const MAX_LOAD_WORDS: usize = 8;
@@ -58,6 +59,22 @@ impl Cta<'_> {
             bytes,
             pc: self.pc,
             before,
+        })
+    }
+
+    /// Returns the tensor map of a copy as a range that it reads from now on; `None` where it is a parameter, which nobody
+    /// changes.
+    pub(super) fn map_range(&self, at: u64) -> Option<BulkRange> {
+        let checked = self.context.checks.races && self.context.skip_unless == 0;
+        if !checked || split(at).0 != Area::Global {
+            return None;
+        }
+        let bytes = TENSOR_MAP_BYTES as u64;
+        Some(BulkRange {
+            at,
+            bytes,
+            pc: self.pc,
+            before: self.writes_of_range(at, bytes).unwrap_or_default(),
         })
     }
 

@@ -134,11 +134,11 @@ impl<'a> Lower<'a> {
     /// Lowers `tcgen05.cp`.
     fn tensor_fill(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<TensorMemoryOp> {
         let has = |word: &str| m.has(word);
-        if m.0.iter().any(|word| {
-            word.starts_with("b8x16") || word.starts_with("b6x16") || word.starts_with("b4x16")
-        }) {
-            return Err(Fail::Unsupported("with a conversion"));
-        }
+        let packed_bits = match () {
+            () if has("b4x16_p64") => 4,
+            () if has("b6x16_p32") => 6,
+            () => 0,
+        };
         let (rows, bytes) = match () {
             () if has("128x256b") => (128, 32),
             () if has("128x128b") => (128, 16),
@@ -165,6 +165,7 @@ impl<'a> Lower<'a> {
                 rows,
                 bytes,
                 copies,
+                packed_bits,
             },
             blocks: blocks(m)?,
         })

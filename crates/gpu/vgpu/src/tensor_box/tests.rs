@@ -236,3 +236,69 @@ fn bytes_that_a_kernel_wrote_are_a_map_within_the_limits_or_none() {
         }
     }
 }
+
+#[test]
+fn padded_elements_leave_gaps_in_shared_memory_only() {
+    for (element, bytes) in [(TensorElement::U4Padded, 8), (TensorElement::U6Padded, 12)] {
+        let map = TensorMap {
+            element,
+            sizes: vec![256, 10],
+            strides: vec![256],
+            boxes: vec![128, 2],
+            ..map(3)
+        };
+        assert_eq!(map.check(), Ok(()));
+        let copy = TensorBox {
+            map: &map,
+            mode: CopyMode::Tile,
+            corner: vec![128, 4],
+            shared: 1024,
+        };
+        // An `mbarrier` counts no padding.
+        assert_eq!((copy.problem(), copy.bytes()), (None, 2 * 8 * bytes));
+        let chunks: Vec<Chunk> = copy.chunks().collect();
+        let first = 4096 + 4 * 256 + 8 * u64::from(bytes);
+        assert_eq!(chunks.len(), 16);
+        for (n, chunk) in (0..).zip(&chunks[..8]) {
+            assert_eq!(chunk.shared, 1024 + 16 * n);
+            assert_eq!(chunk.global, first + u64::from(bytes * n));
+            assert_eq!((chunk.inside.clone(), chunk.bytes), (0..bytes, bytes));
+        }
+        assert_eq!(chunks[8].shared, 1024 + 128 + 16);
+        let askew = TensorBox {
+            corner: vec![64, 4],
+            ..copy
+        };
+        assert!(askew.problem().unwrap().contains("128"));
+    }
+}
+
+#[test]
+fn packed_elements_lie_two_in_a_byte() {
+    let map = TensorMap {
+        element: TensorElement::U4,
+        sizes: vec![100, 10],
+        boxes: vec![64, 4],
+        ..map(0)
+    };
+    assert_eq!(map.check(), Ok(()));
+    let copy = TensorBox {
+        map: &map,
+        mode: CopyMode::Tile,
+        corner: vec![-8, 1],
+        shared: 256,
+    };
+    assert_eq!((copy.problem(), copy.bytes()), (None, 128));
+    let chunks: Vec<Chunk> = copy.chunks().collect();
+    assert_eq!((chunks.len(), chunks[0].inside.clone()), (8, 4..16));
+    assert_eq!(chunks[0].global, 4096 + 208 - 4);
+    assert_eq!(
+        (chunks[2].shared, chunks[2].global),
+        (256 + 32, 4096 + 2 * 208 - 4)
+    );
+    let odd = TensorBox {
+        corner: vec![3, 1],
+        ..copy
+    };
+    assert!(odd.problem().unwrap().contains("odd"));
+}

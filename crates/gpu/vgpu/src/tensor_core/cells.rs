@@ -1,7 +1,8 @@
 //! Cells of the tensor memory of a block: what products, copies and transfers read and write there.
 
-use super::{COLUMNS, Form, LANES, Operand, Shape};
+use super::{COLUMNS, Form, LANES, Operand, Shape, container_shift};
 use crate::warpgroup::Step;
+use gpu_arithmetic::layout;
 use std::ops::Range;
 
 /// Cells of a block.
@@ -221,6 +222,12 @@ impl Shifted {
     }
 }
 
+/// Returns 16 packed elements in a byte each, as products read them from tensor memory.
+fn contained(words: &[u32; 4], bits: u32) -> [u32; 4] {
+    let bytes = layout::packed_codes(words, bits).map(|code| code << container_shift(bits));
+    std::array::from_fn(|n| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * n + byte])))
+}
+
 /// Shape of `tcgen05.cp`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fill {
@@ -230,6 +237,9 @@ pub struct Fill {
     pub bytes: u32,
     /// By copy: the quarters of the lanes that take the first and the second 32 rows.
     pub copies: &'static [[u32; 2]],
+    /// Bits of the elements that each 16 bytes of shared memory begin with, 4 or 6: in tensor memory each has a byte. 0
+    /// where bytes are copied as they are.
+    pub packed_bits: u32,
 }
 
 impl Fill {
@@ -287,11 +297,16 @@ impl Fill {
 
     /// Writes rows to the cells of a block, which has all of [`Fill::extent`].
     pub fn write(&self, at: TensorAddress, copy: [u32; 2], rows: &[Step], words: &mut [u32]) {
-        let values = rows
-            .iter()
-            .flat_map(|step| step.iter().take(self.bytes as usize / 4));
+        let chunks = rows.iter().flat_map(|step| {
+            let chunks = step.as_chunks::<4>().0.iter();
+            chunks.take(self.bytes as usize / 16)
+        });
+        let values = chunks.flat_map(|chunk| match self.packed_bits {
+            0 => *chunk,
+            bits => contained(chunk, bits),
+        });
         for ((lane, column), value) in self.cells(at, copy).zip(values) {
-            write(words, lane, column, *value);
+            write(words, lane, column, value);
         }
     }
 }

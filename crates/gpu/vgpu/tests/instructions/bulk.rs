@@ -1,6 +1,6 @@
 //! Bulk copies of some bytes, and stores that release.
 
-use vgpu::{Arch, Arg, GlobalMemory, HazardKind, Launch, Module, launch};
+use vgpu::{Arch, Arg, GlobalMemory, HazardKind, Launch, Module, TensorElement, TensorMap, launch};
 
 /// Runs kernels of 32 threads over 128 bytes that are 0xff; returns them and the kinds of hazards.
 fn run(blocks: u32, body: &str) -> (Vec<u8>, Vec<HazardKind>) {
@@ -82,4 +82,60 @@ fn an_asynchronous_store_to_global_memory_releases() {
     }
     let (_, hazards) = run(2, &body("st.relaxed.gpu.global.u32 [%q3], 1"));
     assert_eq!(hazards, [HazardKind::Race]);
+}
+
+/// Runs one thread with a tensor map of 8 rows of 64 bytes at `%q1`, 512 bytes of shared memory at `%r9`, and an `mbarrier` at
+/// `%r10`; returns the kinds of hazards.
+fn with_map(body: &str) -> Vec<HazardKind> {
+    let text = format!(
+        ".version 9.0\n.target sm_100a\n.address_size 64\n.shared .align 128 .b8 box[512]; .shared .align 8 .b64 bar;\n\
+         .visible .entry k(.param .u64 map) {{\n\
+         .reg .b32 %r<16>; .reg .b64 %q<8>; .reg .pred %p<4>;\n\
+         ld.param.u64 %q1, [map]; mov.u32 %r9, box; mov.u32 %r10, bar;\n\
+         mbarrier.init.shared::cta.b64 [%r10], 1; cvt.u64.u32 %q2, %r9; st.bulk.shared::cta [%q2], 512, 0;\n\
+         fence.proxy.async;\n{body}\nret;\n}}\n"
+    );
+    let module = Module::load(&text).unwrap_or_else(|e| panic!("{body}: {e}"));
+    let mut memory = GlobalMemory::new(1 << 20);
+    let tensor = memory.alloc(512, "tensor").unwrap();
+    memory.write(tensor, 0, &[1; 512]);
+    let map = TensorMap {
+        element: TensorElement::U8,
+        address: memory.address(tensor),
+        sizes: vec![64, 8],
+        strides: vec![64],
+        boxes: vec![64, 8],
+        steps: vec![1, 1],
+        interleave: 0,
+        swizzle: 0,
+        promotion: 0,
+        fills_nan: false,
+        pixels: None,
+    };
+    let place = memory.alloc(128, "map").unwrap();
+    memory.write(place, 0, &map.encode());
+    let mut spec = Launch::new("k", [1; 3], [1; 3], vec![Arg::Buffer(place)]);
+    spec.threads = 1;
+    let arch = Arch::by_name("b200").unwrap();
+    let report =
+        launch(&module, &mut memory, arch, &spec).unwrap_or_else(|e| panic!("{body}: {e}"));
+    report.hazards.iter().map(|hazard| hazard.kind).collect()
+}
+
+#[test]
+fn a_tensor_map_is_read_until_its_copy_is_complete() {
+    let change = "tensormap.replace.tile.global_dim.global.b1024.b32 [%q1], 1, 4;";
+    let load = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r10], 512;\n\
+        cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r9], [%q1, {0, 0}], [%r10];";
+    let loaded = "wait: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r10], 0; @!%p1 bra wait;";
+    let store = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%q1, {0, 0}], [%r9]; cp.async.bulk.commit_group;";
+    let stored = "cp.async.bulk.wait_group.read 0;";
+    for (copy, wait) in [(load, loaded), (store, stored)] {
+        assert_eq!(with_map(&format!("{copy}\n{wait}\n{change}")), [], "{copy}");
+        assert_eq!(
+            with_map(&format!("{copy}\n{change}\n{wait}")),
+            [HazardKind::Race],
+            "{copy}"
+        );
+    }
 }

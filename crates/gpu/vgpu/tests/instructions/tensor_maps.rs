@@ -74,7 +74,7 @@ fn decoded(words: &[u64]) -> Result<TensorMap, String> {
 
 #[test]
 fn each_field_of_a_map_takes_its_new_value() {
-    let cases: [(&str, Change); 20] = [
+    let cases: [(&str, Change); 21] = [
         ("global_addressSPACE.b1024.b64 [%at], 0x123456789ab0", |m| {
             m.address = 0x1234_5678_9ab0;
         }),
@@ -108,6 +108,9 @@ fn each_field_of_a_map_takes_its_new_value() {
         }),
         ("elemtypeSPACE.b1024.b32 [%at], 10", |m| {
             m.element = Element::Bf16
+        }),
+        ("elemtypeSPACE.b1024.b32 [%at], 13", |m| {
+            m.element = Element::U4
         }),
         ("elemtypeSPACE.b1024.b32 [%at], 1", |m| {
             m.element = Element::U16
@@ -274,7 +277,7 @@ fn a_warp_copies_a_map_from_shared_to_global_memory() {
 #[test]
 fn forms_that_are_not_supported_are_named() {
     for field in [
-        "elemtype.global.b1024.b32 [%at], 13",
+        "elemtype.global.b1024.b32 [%at], 16",
         "swizzle_mode.global.b1024.b32 [%at], 4",
     ] {
         let text = format!(
