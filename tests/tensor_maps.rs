@@ -154,6 +154,11 @@ fn a_map_that_the_driver_would_refuse_names_its_limit() {
             "space.yaml:16:134: error: `swizzle` of `y_map` is 48 on problem `ragged`, but must be 0, 32, 64 or 128",
         ),
         (
+            "swizzle: 0",
+            "swizzle: 0, swizzle_atom: 32",
+            "`swizzle_atom` of `y_map` is 32 on problem `ragged`, but must be 16, unless the swizzle is that of 128 bytes",
+        ),
+        (
             "steps: [1, 1]",
             "steps: [1, 9]",
             "an element stride of 9; 1 to 8 are possible",

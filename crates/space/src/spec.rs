@@ -253,6 +253,8 @@ pub struct MapText {
     pub upper: Vec<Expr>,
     /// Bytes in which chunks of 16 are permuted: 0, 32, 64 or 128.
     pub swizzle: Expr,
+    /// Bytes that a swizzle of 128 keeps together: 16, 32 or 64.
+    pub swizzle_atom: Expr,
     /// Bytes of interleaved channels: 0, 16 or 32.
     pub interleave: Expr,
     /// Bytes that a miss brings into L2: 0, 64, 128 or 256.
@@ -274,6 +276,7 @@ impl MapText {
         ];
         let single = [
             ("swizzle", &self.swizzle),
+            ("swizzle_atom", &self.swizzle_atom),
             ("interleave", &self.interleave),
             ("l2_promotion", &self.l2_promotion),
             ("nan_fill", &self.nan_fill),

@@ -90,7 +90,7 @@ pub(super) fn encoded(name: &str, map: &MapText, rest: Rest<'_, '_>) -> Result<V
             false => small(steps).collect(),
         },
         sizes,
-        swizzle: choice(rest, &[0, 32, 64, 128], "0, 32, 64 or 128")?,
+        swizzle: swizzle(rest)?,
         interleave: choice(rest, &[0, 16, 32], "0, 16 or 32")?,
         promotion: choice(rest, &[0, 64, 128, 256], "0, 64, 128 or 256")?,
         fills_nan: choice(rest, &[0, 1], "0 or 1")? == 1,
@@ -101,6 +101,22 @@ pub(super) fn encoded(name: &str, map: &MapText, rest: Rest<'_, '_>) -> Result<V
         limit,
     })?;
     Ok(found.encode().to_vec())
+}
+
+/// Returns the driver's number of a swizzle and its atoms.
+fn swizzle(rest: Rest<'_, '_>) -> Result<u32, BindError> {
+    let mode = choice(rest, &[0, 32, 64, 128], "0, 32, 64 or 128")?;
+    Ok(match mode {
+        3 => match choice(rest, &[16, 32, 64], "16, 32 or 64")? {
+            0 => 3,
+            1 => 4,
+            _ => 6,
+        },
+        _ => {
+            choice(rest, &[16], "16, unless the swizzle is that of 128 bytes")?;
+            mode
+        }
+    })
 }
 
 /// Returns the coordinates of a corner of an im2col map, innermost dimension first.

@@ -3,7 +3,7 @@ namespace K_launcher {
 
 /* A tensor map. Lists begin with the innermost dimension; strides are elements, 0 where there are no gaps. The corners are those of an
    im2col map, which has a box of channels and pixels. */
-struct Map { unsigned element, bytes, rank; long long sizes[5], strides[5], box[5], steps[5], lower[3], upper[3], im2col, swizzle, interleave, l2_promotion, nan_fill; };
+struct Map { unsigned element, bytes, rank; long long sizes[5], strides[5], box[5], steps[5], lower[3], upper[3], im2col, swizzle, swizzle_atom, interleave, l2_promotion, nan_fill; };
 
 /* The driver's encoders, looked up once. */
 struct Encoder {
@@ -41,7 +41,7 @@ inline K_status encode(CUtensorMap &to, const Map &map, const void *address, con
   }
   const CUtensorMapDataType element = static_cast<CUtensorMapDataType>(map.element);
   const CUtensorMapInterleave interleave = map.interleave == 32 ? CU_TENSOR_MAP_INTERLEAVE_32B : map.interleave == 16 ? CU_TENSOR_MAP_INTERLEAVE_16B : CU_TENSOR_MAP_INTERLEAVE_NONE;
-  const CUtensorMapSwizzle swizzle = map.swizzle == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : map.swizzle == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : map.swizzle == 32 ? CU_TENSOR_MAP_SWIZZLE_32B : CU_TENSOR_MAP_SWIZZLE_NONE;
+  const CUtensorMapSwizzle swizzle = map.swizzle_atom == 64 ? static_cast<CUtensorMapSwizzle>(6) : map.swizzle_atom == 32 ? static_cast<CUtensorMapSwizzle>(4) : map.swizzle == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : map.swizzle == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : map.swizzle == 32 ? CU_TENSOR_MAP_SWIZZLE_32B : CU_TENSOR_MAP_SWIZZLE_NONE;
   const CUtensorMapL2promotion promotion = map.l2_promotion == 256 ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B : map.l2_promotion == 128 ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B : map.l2_promotion == 64 ? CU_TENSOR_MAP_L2_PROMOTION_L2_64B : CU_TENSOR_MAP_L2_PROMOTION_NONE;
   const CUtensorMapFloatOOBfill fill = map.nan_fill ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
   void *tensor = const_cast<void *>(address);

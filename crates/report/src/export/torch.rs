@@ -220,6 +220,7 @@ fn map_json(map: &MapText, of: Option<&str>) -> Json {
         "lower": texts(&map.lower),
         "upper": texts(&map.upper),
         "swizzle": map.swizzle.text(),
+        "swizzle_atom": map.swizzle_atom.text(),
         "interleave": map.interleave.text(),
         "l2_promotion": map.l2_promotion.text(),
         "nan_fill": map.nan_fill.text(),

@@ -32,6 +32,7 @@ impl Checker<'_> {
         let lists = lists.map(|(key, list)| (key, list.as_ref().map(|list| list.at.clone())));
         let single = [
             ("swizzle", &text.swizzle),
+            ("swizzle_atom", &text.swizzle_atom),
             ("interleave", &text.interleave),
             ("l2_promotion", &text.l2_promotion),
             ("nan_fill", &text.nan_fill),
@@ -108,10 +109,11 @@ impl Checker<'_> {
             steps: self.map_optional(text.steps)?,
             lower: self.map_optional(text.lower)?,
             upper: self.map_optional(text.upper)?,
-            swizzle: self.map_number(text.swizzle)?,
-            interleave: self.map_number(text.interleave)?,
-            l2_promotion: self.map_number(text.l2_promotion)?,
-            nan_fill: self.map_number(text.nan_fill)?,
+            swizzle: self.map_number(text.swizzle, "0")?,
+            swizzle_atom: self.map_number(text.swizzle_atom, "16")?,
+            interleave: self.map_number(text.interleave, "0")?,
+            l2_promotion: self.map_number(text.l2_promotion, "0")?,
+            nan_fill: self.map_number(text.nan_fill, "0")?,
         };
         if let Some((message, help)) = wrong_lengths(&name, &map, im2col) {
             self.error(message, box_at, help);
@@ -172,9 +174,9 @@ impl Checker<'_> {
         list.map_or(Some(Vec::new()), |list| self.map_list(list))
     }
 
-    /// Returns the expression of a key; 0 if it is missing.
-    fn map_number(&mut self, given: Option<Formula>) -> Option<Expr> {
-        given.map_or_else(|| Expr::parse("0").ok(), |given| self.formula(given))
+    /// Returns the expression of a key; 0 where it is left out.
+    fn map_number(&mut self, given: Option<Formula>, missing: &str) -> Option<Expr> {
+        given.map_or_else(|| Expr::parse(missing).ok(), |given| self.formula(given))
     }
 }
 

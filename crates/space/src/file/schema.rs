@@ -170,6 +170,8 @@ pub(super) struct ArgumentText {
     /// Of a tensor map, span in bytes within which 16-byte chunks are permuted: 0 (the default), 32, 64 or
     /// 128.
     pub(super) swizzle: Option<Formula>,
+    /// Of a tensor map, bytes that a swizzle of 128 keeps together: 16 (the default), 32 or 64.
+    pub(super) swizzle_atom: Option<Formula>,
     /// Of a tensor map, bytes of interleaved channels: 0 (the default), 16 or 32.
     pub(super) interleave: Option<Formula>,
     /// Of a tensor map, bytes that a miss loads into L2: 0 (the default), 64, 128 or 256.

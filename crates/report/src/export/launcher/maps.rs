@@ -13,6 +13,7 @@ const RUNTIME: &str = include_str!("../tensor_maps.hpp");
 pub(super) fn expressions(map: &MapText) -> Vec<&Expr> {
     let single = [
         &map.swizzle,
+        &map.swizzle_atom,
         &map.interleave,
         &map.l2_promotion,
         &map.nan_fill,

@@ -88,6 +88,8 @@ class Driver:
         wide = lambda values: (ctypes.c_uint64 * max(len(values), 1))(*reversed(values))
         narrow = lambda values: (ctypes.c_uint * len(values))(*reversed(values))
         ints = lambda values: (ctypes.c_int * len(values))(*reversed(values))
+        # Atoms of 32 and 64 bytes have numbers of their own.
+        swizzle = {32: 4, 64: 6}.get(one["swizzle_atom"], (0, 32, 64, 128).index(one["swizzle"]))
         box: tuple[Any, ...] = (narrow(one["box"]),)
         if one["lower"]:
             pixels, channels = one["box"]
@@ -96,7 +98,7 @@ class Driver:
             "cuTensorMapEncodeIm2col" if one["lower"] else "cuTensorMapEncodeTiled",
             encoded, ctypes.c_int(one["element"]), ctypes.c_uint(rank), ctypes.c_void_p(address),
             wide(shape), wide(strides), *box, narrow(steps),
-            ctypes.c_int((0, 16, 32).index(one["interleave"])), ctypes.c_int((0, 32, 64, 128).index(one["swizzle"])),
+            ctypes.c_int((0, 16, 32).index(one["interleave"])), ctypes.c_int(swizzle),
             ctypes.c_int((0, 64, 128, 256).index(one["l2_promotion"])), ctypes.c_int(one["nan_fill"]),
         )  # fmt: skip
         return encoded

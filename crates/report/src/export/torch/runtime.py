@@ -268,7 +268,7 @@ class Kernel:
         made = {**one["map"]}
         for key in ("shape", "strides", "box", "steps", "lower", "upper"):
             made[key] = [number(text) for text in made[key]]
-        for key in ("swizzle", "interleave", "l2_promotion", "nan_fill"):
+        for key in ("swizzle", "swizzle_atom", "interleave", "l2_promotion", "nan_fill"):
             made[key] = number(made[key])
         return made
 
