@@ -52,7 +52,7 @@ pub const fn accumulator_element(
     (lane / 4 + 8 * block, 2 * (lane % 4) + sub)
 }
 
-/// Form of the rows that `ldmatrix` reads.
+/// Form of the rows that `ldmatrix` reads and `stmatrix` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixRows {
     /// `.m8n8…b16`.
@@ -63,13 +63,15 @@ pub enum MatrixRows {
     Packed6,
     /// `.m8n16….b8x16.b4x16_p64`: the same of 4 bits.
     Packed4,
+    /// `.m16n8.trans….b8` of `stmatrix`: the columns of 16 rows of bytes.
+    TransposedBytes,
 }
 
 impl MatrixRows {
     /// Returns the bytes of a row that are used; the rest of its 16 bytes is padding.
     pub const fn bytes(self) -> u32 {
         match self {
-            MatrixRows::Halves | MatrixRows::TransposedHalves => 16,
+            MatrixRows::Halves | MatrixRows::TransposedHalves | MatrixRows::TransposedBytes => 16,
             MatrixRows::Packed6 => 12,
             MatrixRows::Packed4 => 8,
         }
@@ -79,12 +81,35 @@ impl MatrixRows {
     #[inline]
     pub fn load(self, rows: &[[u32; 4]; 8]) -> Lanes {
         match self {
-            MatrixRows::Halves => ldmatrix(rows, false),
+            MatrixRows::Halves | MatrixRows::TransposedBytes => ldmatrix(rows, false),
             MatrixRows::TransposedHalves => ldmatrix(rows, true),
             MatrixRows::Packed6 => ldmatrix(&rows.map(|row| widen(&row, 6)), false),
             MatrixRows::Packed4 => ldmatrix(&rows.map(|row| widen(&row, 4)), false),
         }
     }
+}
+
+impl MatrixRows {
+    /// Returns the rows that the source register of one matrix stores.
+    #[inline]
+    pub fn store(self, register: &Lanes) -> [[u32; 4]; 8] {
+        match self {
+            MatrixRows::TransposedBytes => stmatrix_bytes(register),
+            form => stmatrix(register, form == MatrixRows::TransposedHalves),
+        }
+    }
+}
+
+/// `stmatrix…m16n8…b8`: a lane has two columns of two rows, as of an accumulator of 16 rows (PTX ISA, "Warp-level matrix store
+/// instruction"; CUTLASS, `SM100_U8x4_STSM_T`).
+fn stmatrix_bytes(register: &Lanes) -> [[u32; 4]; 8] {
+    std::array::from_fn(|column| {
+        let byte = |row: usize| {
+            let lane = row % 8 * 4 + column / 2;
+            (register[lane] >> (8 * (column % 2 + row / 8 * 2))) as u8
+        };
+        std::array::from_fn(|word| u32::from_le_bytes(std::array::from_fn(|n| byte(4 * word + n))))
+    })
 }
 
 /// Puts each packed element into a byte.

@@ -10,7 +10,7 @@ use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Address, Area, MmaBits, MmaF64, MmaOp, NONE, WmmaMem, WmmaOp};
 use gpu_arithmetic::layout::MatrixRows;
-use gpu_arithmetic::{layout, mma};
+use gpu_arithmetic::mma;
 
 /// Part of a lane's register: `bytes` bytes from bit `shift` on.
 #[derive(Clone, Copy)]
@@ -72,13 +72,13 @@ impl Cta<'_> {
         }
     }
 
-    pub(super) fn stmatrix(&mut self, w: &mut Warp, at: &Address, trans: bool, data: &[u32]) {
+    pub(super) fn stmatrix(&mut self, w: &mut Warp, at: &Address, form: MatrixRows, data: &[u32]) {
         let mask = rows_of(data.len()) & w.alive;
         if let Some(row) = self.row(w, at, mask, 16) {
             self.count_row(&row, mask, 16, true);
             let mut words = [[0; 32]; 4];
             for (i, register) in data.iter().enumerate() {
-                let rows = layout::stmatrix(&w.regs.r32[*register as usize], trans);
+                let rows = form.store(&w.regs.r32[*register as usize]);
                 for (r, from) in rows.iter().enumerate() {
                     for (to, word) in words.iter_mut().zip(from) {
                         to[i * 8 + r] = *word;
@@ -90,7 +90,7 @@ impl Cta<'_> {
         }
         self.count(w, at, mask, 16, true);
         for (i, row) in data.iter().enumerate() {
-            let rows = layout::stmatrix(&w.regs.r32[*row as usize], trans);
+            let rows = form.store(&w.regs.r32[*row as usize]);
             for (r, words) in rows.iter().enumerate() {
                 let lane = i * 8 + r;
                 if mask >> lane & 1 == 0 {

@@ -208,10 +208,10 @@ fn execute(
         Op::StMatrix {
             at,
             count,
-            trans,
+            rows,
             data,
         } => {
-            cta.stmatrix(w, at, *trans, &data[..usize::from(*count)]);
+            cta.stmatrix(w, at, *rows, &data[..usize::from(*count)]);
         }
         Op::Mma(m) => {
             let shadows = w.mma_shadows(m);

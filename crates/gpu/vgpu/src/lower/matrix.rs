@@ -136,8 +136,14 @@ impl<'a> Lower<'a> {
         let form = match () {
             () if m.has("m8n8") && m.has("b16") && trans => MatrixRows::TransposedHalves,
             () if m.has("m8n8") && m.has("b16") => MatrixRows::Halves,
+            () if !load && m.has("m16n8") && m.has("b8") && trans => MatrixRows::TransposedBytes,
             () if load && m.has("m8n16") && m.has("b6x16_p32") => MatrixRows::Packed6,
             () if load && m.has("m8n16") && m.has("b4x16_p64") => MatrixRows::Packed4,
+            () if m.has("m16n16") => {
+                let why =
+                    "the PTX ISA has a figure only of which bytes a register of this shape holds";
+                return Err(Fail::Unsupported(why));
+            }
             () => return Err(Fail::Unsupported("this shape")),
         };
         let [first, second] = i.operands.as_slice() else {
@@ -167,7 +173,7 @@ impl<'a> Lower<'a> {
             Op::StMatrix {
                 at,
                 count,
-                trans,
+                rows: form,
                 data,
             }
         };

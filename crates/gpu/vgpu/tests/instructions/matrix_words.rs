@@ -200,3 +200,41 @@ fn sparse_products_have_a_scale_for_each_block() {
         }
     }
 }
+
+#[test]
+fn columns_of_bytes_are_stored_as_rows() {
+    for count in [1, 2, 4] {
+        let names: Vec<usize> = (0..count).collect();
+        let body = format!(
+            "mul.wide.u32 %q10, %r8, 32; add.s64 %q10, %q9, %q10;\n{}\
+             mov.u32 %r10, tile; shl.b32 %r11, %r8, 4; add.u32 %r12, %r10, %r11;\n\
+             stmatrix.sync.aligned.m16n8.x{count}.trans.shared.b8 [%r12], {};\n\
+             bar.warp.sync -1; setp.ge.u32 %p1, %r8, {}; @%p1 bra done; ld.shared.v2.u64 {{%q1, %q2}}, [%r12];\n\
+             mul.wide.u32 %q10, %r8, 16; add.s64 %q10, %q8, %q10; st.global.v2.u64 [%q10], {{%q1, %q2}};\ndone:",
+            loads(&names, 0),
+            list(&names),
+            8 * count
+        );
+        let words = random(4 * 32);
+        let got = run(
+            ".shared .align 16 .b8 tile[512];",
+            &body,
+            32,
+            &words,
+            16 * count,
+        );
+        let bytes: Vec<u8> = got.iter().flat_map(|w| w.to_le_bytes()).collect();
+        for matrix in 0..count {
+            for (column, row) in (0..8).flat_map(|column| (0..16).map(move |row| (column, row))) {
+                let lane = row % 8 * 4 + column / 2;
+                let register = words[4 * lane + matrix] as u32;
+                let want = (register >> (8 * (column % 2 + row / 8 * 2))) as u8;
+                assert_eq!(
+                    bytes[128 * matrix + 16 * column + row],
+                    want,
+                    "x{count} {column} {row}"
+                );
+            }
+        }
+    }
+}

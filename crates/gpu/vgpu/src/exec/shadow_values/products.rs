@@ -214,7 +214,7 @@ impl Cta<'_> {
         let trans = match rows {
             MatrixRows::Halves => false,
             MatrixRows::TransposedHalves => true,
-            MatrixRows::Packed6 | MatrixRows::Packed4 => return,
+            MatrixRows::Packed6 | MatrixRows::Packed4 | MatrixRows::TransposedBytes => return,
         };
         for (matrix, row) in data.iter().enumerate() {
             for lane in lanes(w.alive) {

@@ -396,7 +396,7 @@ pub(crate) enum Op {
     StMatrix {
         at: Address,
         count: u8,
-        trans: bool,
+        rows: MatrixRows,
         data: [u32; 4],
     },
     MovMatrix {
