@@ -225,7 +225,11 @@ impl Shifted {
 /// Returns 16 packed elements in a byte each, as products read them from tensor memory.
 fn contained(words: &[u32; 4], bits: u32) -> [u32; 4] {
     let bytes = layout::packed_codes(words, bits).map(|code| code << container_shift(bits));
-    std::array::from_fn(|n| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * n + byte])))
+    let mut contained = [0; 4];
+    for (word, bytes) in contained.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u32::from_le_bytes(*bytes);
+    }
+    contained
 }
 
 /// Shape of `tcgen05.cp`.
