@@ -237,8 +237,8 @@ pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
         let c = &rest[..m.c.len()];
         match (&m.scales, m.sparse) {
             (None, None) => m.form.run(a, b, c, &mut d[..n]),
-            (None, Some(sparse)) => {
-                let operands = sparse_operands(file, [a, b, c], sparse);
+            (None, Some((metadata, selector))) => {
+                let operands = sparse_operands(file, [a, b, c], metadata, selector);
                 m.form.run_sparse(operands, &mut d[..n]);
             }
             (Some(scales), sparse) => {
@@ -255,8 +255,8 @@ pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
                 let (form, d) = (&m.form, &mut d[..n]);
                 match sparse {
                     None => scales.form.run(form, [a, b, c], d, of_both),
-                    Some(sparse) => {
-                        let operands = sparse_operands(file, [a, b, c], sparse);
+                    Some((metadata, selector)) => {
+                        let operands = sparse_operands(file, [a, b, c], metadata, selector);
                         scales.form.run_sparse(form, operands, d, of_both);
                     }
                 }
@@ -272,7 +272,8 @@ pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
 fn sparse_operands<'a>(
     file: &'a [Row],
     [a, b, c]: [&'a [&'a Row]; 3],
-    (metadata, selector): (u32, u32),
+    metadata: u32,
+    selector: u32,
 ) -> mma::SparseOperands<'a> {
     mma::SparseOperands {
         a,

@@ -397,7 +397,7 @@ impl<'a> Lower<'a> {
         }
         let dims = shape.to_tuple();
         let fragment = match which {
-            "a" | "b" if matches!(ty, "s4" | "u4" | "b1") => words_fragment(m, which, dims),
+            "a" | "b" if matches!(ty, "s4" | "u4" | "b1") => words_fragment(m, which),
             "a" => {
                 Fragment::multiplicand(WmmaOperand::A, dims, element(ty).ok_or_else(unsupported)?)
             }

@@ -33,13 +33,8 @@ fn double_offset(k: u32, lane: u32, stride: u32) -> u64 {
 
 /// Returns the fragment of a matrix of elements of less than a byte, by words of a row of A or a column of B; `None` for other
 /// layouts and shapes.
-pub(super) fn words_fragment(
-    m: &Mods<'_>,
-    which: &str,
-    dims: (usize, usize, usize),
-) -> Option<Fragment> {
-    let bits = if m.has("b1") { 1 } else { 4 };
-    let fits = dims == (8, 8, 128 / bits);
+pub(super) fn words_fragment(m: &Mods<'_>, which: &str) -> Option<Fragment> {
+    let fits = m.has(if m.has("b1") { "m8n8k128" } else { "m8n8k32" });
     match which {
         "a" if fits && m.has("row") => Some(Fragment::words(WmmaOperand::A)),
         "b" if fits && m.has("col") => Some(Fragment::words(WmmaOperand::B)),
