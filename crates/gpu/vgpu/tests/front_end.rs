@@ -59,6 +59,10 @@ fn what_is_not_executed_is_unsupported_by_name() {
             "fma.rn.oob.f16 (the PTX ISA does not give the bits of the NaN outside a tensor)",
         ),
         (
+            "tcgen05.mma.sp.cta_group::1.kind::f16 [0], 0, 0, [0], 0, 1;",
+            "tcgen05.mma.sp.cta_group::1.kind::f16 (sparse: the PTX ISA has figures only of the metadata in tensor memory)",
+        ),
+        (
             "multimem.st.relaxed.gpu.global.u32 [0], 1;",
             "multimem.st.relaxed.gpu.global.u32 (a virtual device has no multicast objects that it could address)",
         ),

@@ -173,7 +173,8 @@ impl<'a> Lower<'a> {
 
     fn tensor_product(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<TensorProduct> {
         if m.has("sp") {
-            return Err(Fail::Unsupported("sparse"));
+            let why = "sparse: the PTX ISA has figures only of the metadata in tensor memory";
+            return Err(Fail::Unsupported(why));
         }
         let kind =
             m.0.iter()
