@@ -45,9 +45,20 @@ const FORM: [Mistake; 21] = [
 
 /// Mistakes whose messages once pointed elsewhere.
 #[rustfmt::skip]
-const MISLEADING: [Mistake; 7] = [
+const MISLEADING: [Mistake; 18] = [
     ((YAML, "[64, 128, 256, 512]", "64 128 256"), CHECK, 2, "scale.yaml:8:20", "write `[64, 128, 256]`"),
     ((YAML, "[64, 128, 256, 512]", "[64 128; 256]"), CHECK, 2, "scale.yaml:8:20", "separate the values by commas: `[64, 128, 256]`"),
+    ((YAML, "[64, 128, 256, 512]", "64, 128, 256"), CHECK, 2, "scale.yaml:8:20", "write `[64, 128, 256]`"),
+    ((YAML, "[64, 128, 256, 512]", "(64, 128, 256)"), CHECK, 2, "scale.yaml:8:20", "write `[64, 128, 256]`"),
+    ((YAML, "[64, 128, 256, 512]", "fast slow"), CHECK, 2, "scale.yaml:8:20", "write `[fast, slow]`"),
+    ((YAML, "[\"ceil_div(N, BLOCK * VEC)\", 1, 1]", "\"ceil_div(N, BLOCK * VEC)\""), CHECK, 2, "scale.yaml:16:27", "write `[\"ceil_div(N, BLOCK * VEC)\"]`"),
+    ((YAML, "metric: {", "gate: { rtol: -0.7% }\nmetric: {"), CHECK, 2, "scale.yaml:18:15", "write a share of 1: 0.007"),
+    ((YAML, "launches:", "  - { name: n, type: i32, role: scalar }\nlaunches:"), CHECK, 2, "scale.yaml:15:", "to pass the size `N`, `value: N`"),
+    ((YAML, "launches:", "  - { name: size, type: i32, role: scalar }\nlaunches:"), CHECK, 2, "scale.yaml:15:", "to pass the size `N`, `value: N`"),
+    (NONE, "run scale.yaml 10m", 2, "`10m` is not a kernel", "type --budget 10m"),
+    (NONE, "run 2h", 2, "`2h` is not a kernel", "type --budget 2h"),
+    (NONE, "run scale.yaml 200", 2, "`200` is not a kernel", "type --evals 200"),
+    (NONE, "run scale.yaml 1%", 2, "`1%` is not a kernel", "type --until-converged=1%"),
     ((YAML, "metric: {", "gate: { atol: 1e-3, rtol: 1% }\nmetric: {"), CHECK, 2, "scale.yaml:18:27", "write a share of 1: 0.01"),
     ((YAML, "metric: {", "gate: { atol: \"1e-3\" }\nmetric: {"), CHECK, 2, "scale.yaml:18:15", "write it without quotes"),
     ((YAML, "launches:", "  - { name: N, type: i32, role: scalar }\nlaunches:"), CHECK, 2, "scale.yaml:15:", "add `sizes: argument`"),

@@ -4,7 +4,7 @@ use super::CliError;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use tuner_engine::job::{Jobs, ProveBudget, Request};
-use tuner_engine::parse_share;
+use tuner_engine::{parse_budget, parse_share};
 use tuner_kernel::catalog;
 use tuner_search::StrategyName;
 
@@ -19,7 +19,8 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "TIME")]
     budget: Option<String>,
 
-    /// Stop after this many configurations, over all kernels and problems
+    /// Stop after this many configurations, over all kernels and problems. A launch over a limit of
+    /// the device, such as its threads a block, is `launch_failed` without a compile and not counted
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     evals: Option<u64>,
 
@@ -102,15 +103,29 @@ impl RunArgs {
             .map_or(kernel, String::as_str)
     }
 
+    /// Returns the option that a kernel's argument is the value of, as it is to be typed.
+    fn meant_option(&self, text: &str) -> Option<String> {
+        let value: String = text.split_whitespace().collect();
+        // The option requires `=`: for clap the share of `--until-converged 1%` is a kernel.
+        let converges = self.until_converged.is_some() || value.ends_with('%');
+        if converges && parse_share(&value).is_ok() {
+            Some(format!("--until-converged={value}"))
+        } else if value.parse::<u64>().is_ok() {
+            Some(format!("--evals {value}"))
+        } else {
+            let is_time = parse_budget(&value).is_ok();
+            is_time.then(|| format!("--budget {value}"))
+        }
+    }
+
     /// Builds the request.
     ///
     /// # Errors
-    /// A value of `--until-converged` that was parsed as a kernel.
+    /// A value of an option that was taken for a kernel.
     pub(super) fn request(&self) -> Result<Request, CliError> {
-        // The option requires `=`: clap parses the share of `--until-converged 1%` as a kernel.
-        let detached = self.kernels.iter().find(|name| parse_share(name).is_ok());
-        if let Some(share) = detached.filter(|_| self.until_converged.is_some()) {
-            refuse!("`{share}` is not a kernel; type --until-converged={share}");
+        let meant = |text: &String| Some((text.clone(), self.meant_option(text)?));
+        if let Some((text, option)) = self.kernels.iter().find_map(meant) {
+            refuse!("`{text}` is not a kernel; type {option}");
         }
         Ok(Request {
             kernels: self.kernels.clone(),

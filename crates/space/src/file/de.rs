@@ -1,5 +1,6 @@
 //! Serde deserializer from nodes to Rust types that keeps the position of every error.
 
+use super::loose_list::bracketed;
 use super::node::{Kind, Node};
 use crate::Diagnostic;
 use crate::expr::{nearest_or_all, suggest};
@@ -82,15 +83,8 @@ impl de::Error for Diagnostic {
 /// Translates serde's expected type into the terms of the file format, with a suggestion.
 fn describe_expected(expected: &str, unexpected: &Unexpected<'_>) -> (String, Option<String>) {
     let (plain, help) = match expected {
-        "a sequence" => {
-            let shown = match unexpected {
-                Unexpected::Str(text) => comma_separated(text).unwrap_or((*text).to_owned()),
-                Unexpected::Signed(number) => number.to_string(),
-                Unexpected::Float(number) => format!("{number:?}"),
-                _ => "…".to_owned(),
-            };
-            return ("a list".to_owned(), Some(format!("write `[{shown}]`")));
-        }
+        // Of a scalar the reader, which has the source, shows the elements.
+        "a sequence" => ("a list", "write `[…]`"),
         "a string" => ("text", "put it in quotes"),
         "a boolean" => ("true or false", "write `true` or `false`, without quotes"),
         "u64" => (
@@ -110,21 +104,15 @@ fn number_help(unexpected: &Unexpected<'_>) -> String {
         return "write a number such as 0.5".to_owned();
     };
     let percent = text.trim().strip_suffix('%');
-    let percent = percent.and_then(|number| number.trim().parse::<f64>().ok());
-    match percent {
-        Some(percent) => format!("write a share of 1: {}", percent / 100.0),
+    // In decimal, so that 0.7 % is 0.007; a tolerance has no sign.
+    let share =
+        percent.map(|number| format!("{}e-2", number.trim().trim_start_matches(['-', '+'])));
+    let share = share.and_then(|share| share.parse::<f64>().ok());
+    match share {
+        Some(share) => format!("write a share of 1: {share}"),
         None if text.trim().parse::<f64>().is_ok() => "write it without quotes".to_owned(),
         None => "write a number such as 0.5".to_owned(),
     }
-}
-
-/// Returns numbers that are separated by blanks, semicolons or commas in comma-separated form; `None` for
-/// any other text.
-pub(super) fn comma_separated(text: &str) -> Option<String> {
-    let parts = text.split(|c: char| c.is_whitespace() || c == ';' || c == ',');
-    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
-    let numbers = parts.iter().all(|part| part.parse::<f64>().is_ok());
-    (numbers && parts.len() > 1).then(|| parts.join(", "))
 }
 
 fn describe_unexpected(unexpected: Unexpected<'_>) -> String {
@@ -192,7 +180,22 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         .map_err(|error| placed(error, self.node))
     }
 
-    /// Reads an enumeration, which is always a single word in this format.
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Diagnostic> {
+        let read = self.deserialize_any(visitor);
+        match &self.node.kind {
+            Kind::Null | Kind::List(_) | Kind::Map(_) => read,
+            scalar => read.map_err(|error| {
+                let text = match scalar {
+                    Kind::Text(text) => Some(&**text),
+                    _ => None,
+                };
+                let list = bracketed(text, self.node.span(), self.source);
+                error.help(format!("write `{list}`"))
+            }),
+        }
+    }
+
+    /// Reads an enumeration: always a single word in this format.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _name: &'static str,
@@ -253,7 +256,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct newtype_struct seq tuple tuple_struct map ignored_any
+        unit_struct newtype_struct tuple tuple_struct map ignored_any
     }
 }
 

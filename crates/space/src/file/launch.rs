@@ -6,7 +6,7 @@ use super::fills::FillText;
 use super::maps::is_map;
 use super::origin::ArgumentPlace;
 use super::schema::{ArgumentText, Formula, FormulaText, LaunchText, Ordered, ReferenceText};
-use super::texts::ValueText;
+use super::texts::{ValueText, value_help};
 use super::types::Resolved;
 use crate::expr::nearest_or_all;
 use crate::{Argument, Expr, Launch, PieceValue, Record, Reference};
@@ -92,13 +92,7 @@ impl Checker<'_> {
                 self.error(message, shape.at.clone(), "give it a `value` instead");
             }
             (true, None, None) => {
-                let help = match self.macro_sizes.contains(&name) {
-                    true => format!(
-                        "`{name}` is a size and a macro: add `sizes: argument` to pass sizes as \
-                         arguments, or `value: {name}`"
-                    ),
-                    false => "add `value: …`".to_owned(),
-                };
+                let help = value_help(&name, sizes, &self.macro_sizes);
                 let message = format!("the scalar `{name}` has no value");
                 self.error(message, text.role.at.clone(), help);
             }

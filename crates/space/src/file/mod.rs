@@ -6,6 +6,7 @@ mod de;
 mod fills;
 mod forms;
 mod launch;
+mod loose_list;
 mod maps;
 mod node;
 mod origin;

@@ -1,7 +1,8 @@
 //! Checks of parameters and their values.
 
 use super::check::Checker;
-use super::de::{Spanned, comma_separated};
+use super::de::Spanned;
+use super::loose_list::comma_separated;
 use super::schema::{Ordered, ParameterText, RangeText, Scalar};
 use crate::Parameter;
 use crate::parameter::repeated;

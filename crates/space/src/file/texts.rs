@@ -10,6 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserialize, MapAccess, SeqAccess, Unexpected};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// A type: its name, or the fields of a struct.
 #[derive(Debug, Clone)]
@@ -227,5 +228,35 @@ impl JsonSchema for ReferenceWord {
                 reference,
             ],
         })
+    }
+}
+
+/// Returns the fix of a scalar argument without a value, which may stand for a size.
+pub(super) fn value_help(
+    name: &str,
+    sizes: &HashSet<String>,
+    macro_sizes: &HashSet<String>,
+) -> String {
+    if macro_sizes.contains(name) {
+        return format!(
+            "`{name}` is a size and a macro: add `sizes: argument` to pass sizes as arguments, or \
+             `value: {name}`"
+        );
+    }
+    let mut known: Vec<&str> = sizes.union(macro_sizes).map(String::as_str).collect();
+    known.sort_unstable();
+    let same = known.iter().find(|size| size.eq_ignore_ascii_case(name));
+    let near = same
+        .copied()
+        .or_else(|| suggest(name, known.iter().copied()));
+    match (near, &known[..]) {
+        (Some(size), _) | (None, &[size]) => {
+            format!("add `value: …`; to pass the size `{size}`, `value: {size}`")
+        }
+        (None, []) => "add `value: …`".to_owned(),
+        (None, sizes) => format!(
+            "add `value: …`; to pass a size, its name: the sizes are {}",
+            sizes.join(", ")
+        ),
     }
 }
