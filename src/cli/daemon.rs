@@ -270,6 +270,11 @@ pub(super) fn report(view: &RunView, elapsed: Duration) -> Report {
         default_us: task.default_us,
         default_ci95_us: None,
         known: 0,
+        free: task
+            .verdicts
+            .values()
+            .sum::<u64>()
+            .saturating_sub(task.evals),
         exhausted: task.valid.as_deref() == Some(&task.evals.to_string()),
         verdicts: task.verdicts.clone(),
         left: task.left,

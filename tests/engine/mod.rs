@@ -1,5 +1,6 @@
 //! The search, recorded files and the pipeline, through the library.
 
+mod free;
 mod known;
 mod pipeline;
 mod recorded;

@@ -34,6 +34,10 @@ pub(super) struct Toy {
     pub(super) fault: Fault,
     /// Every look at other problems is put off; those with the second value of `p2` are wrong there.
     pub(super) puts_off: bool,
+    /// Launches with at least this choice of `p0` are over a limit of the device.
+    pub(super) refused_from: Option<u32>,
+    /// The recorded time counts instead of the wall clock.
+    pub(super) charges: bool,
     /// Results of earlier runs answer proposals.
     pub(super) remembers: bool,
     /// A task whose evaluations take longer.
@@ -98,6 +102,8 @@ impl Toy {
             delay: Duration::ZERO,
             fault: Fault::None,
             puts_off: false,
+            refused_from: None,
+            charges: false,
             remembers: false,
             slow: None,
             evaluated: AtomicU64::new(0),
@@ -147,7 +153,11 @@ impl Evaluator for Toy {
     }
 
     fn clock(&self) -> Clock {
-        Clock::Wall
+        if self.charges {
+            Clock::Charged
+        } else {
+            Clock::Wall
+        }
     }
 
     fn instant(&self) -> bool {
@@ -168,6 +178,13 @@ impl Evaluator for Toy {
 
     fn prepare(&self, _task: usize, config: &Config) -> Result<Preparation<()>, BoxError> {
         self.pause(config, 3);
+        if self
+            .refused_from
+            .is_some_and(|from| config.choices()[0] >= from)
+        {
+            let refused = judged(config, Verdict::LaunchFailed);
+            return Ok(Preparation::Judged(Box::new(refused)));
+        }
         Ok(if config.choices()[0] == 2 {
             Preparation::Judged(Box::new(judged(config, Verdict::CompileFailed)))
         } else {

@@ -109,6 +109,10 @@ pub struct TrialEvent {
     /// An earlier run judged it, and its result was reused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
+    /// Its launch is over a limit of the device, which was known before a compile: it is not counted
+    /// in `evals`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub free: bool,
     /// 95 % interval of the median, microseconds; only for measured times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ci95_us: Option<[f64; 2]>,

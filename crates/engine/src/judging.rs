@@ -18,7 +18,7 @@ use tuner_core::activity::{self, ActivityGuard, Owner};
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
-use tuner_core::record::Compilation;
+use tuner_core::record::{Compilation, Verdict};
 use tuner_core::units::{ContentHash, Micros};
 use tuner_device::worker::host::{Worker, WorkerError};
 use tuner_device::worker::protocol::Job;
@@ -201,7 +201,12 @@ impl KernelTask {
         let checks = match check_plans(&now, build, compiler, config)? {
             Ok(checks) => checks,
             Err(why) => {
-                let judged = Judged::without_device(timed.candidate, why);
+                // Without its compilation it would count as refused before a compile.
+                let compiled = why.verdict == Verdict::LaunchFailed;
+                let judged = Judged {
+                    compilation: compiled.then(|| timed.image.facts.clone()),
+                    ..Judged::without_device(timed.candidate, why)
+                };
                 return Ok(Preparation::Judged(Box::new(judged)));
             }
         };

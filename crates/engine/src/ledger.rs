@@ -37,6 +37,8 @@ pub struct TaskReport {
     pub default_ci95_us: Option<[f64; 2]>,
     /// Trials answered by earlier runs.
     pub known: u64,
+    /// Trials whose launch was refused before a compile; they are not counted as judged.
+    pub free: u64,
     /// Every configuration of the space is judged.
     pub exhausted: bool,
     /// Number of candidates by verdict.
@@ -50,6 +52,12 @@ impl TaskReport {
     /// Returns the number of judged configurations.
     #[must_use]
     pub fn evals(&self) -> u64 {
+        self.trials().saturating_sub(self.free)
+    }
+
+    /// Returns the number of trials.
+    #[must_use]
+    pub fn trials(&self) -> u64 {
         self.verdicts.values().sum()
     }
 
@@ -66,7 +74,7 @@ impl TaskReport {
     pub fn state(&self) -> TaskState {
         let evals = self.evals();
         let settled = self.left.is_some_and(|left| left <= CONVERGED_SHARE);
-        if evals == 0 {
+        if self.trials() == 0 {
             TaskState::NotReached
         } else if self.exhausted || settled {
             TaskState::Converged
@@ -178,6 +186,7 @@ impl Ledger {
                     default_us: None,
                     default_ci95_us: None,
                     known: 0,
+                    free: 0,
                     exhausted: false,
                     verdicts: BTreeMap::new(),
                     left: None,
@@ -197,8 +206,9 @@ impl Ledger {
     pub(super) fn enter(&mut self, trial: &mut TrialEvent) {
         let task = &mut self.tasks[trial.task];
         *task.verdicts.entry(trial.verdict).or_insert(0) += 1;
-        task.known += u64::from(trial.known);
-        task.exhausted = u128::from(task.evals()) >= self.valid[trial.task];
+        task.known += u64::from(trial.known && !trial.free);
+        task.free += u64::from(trial.free);
+        task.exhausted = u128::from(task.trials()) >= self.valid[trial.task];
         if let Some(time_us) = trial.time_us {
             if trial.origin == "default" {
                 task.default_us = Some(time_us);

@@ -54,6 +54,11 @@ fn error(measurement: &Measurement) -> f64 {
     }
 }
 
+/// Reports whether a launch was refused before a compile.
+pub(super) fn needed_no_compile<T>(trial: &TrialRecord<T>) -> bool {
+    trial.judgement.verdict == Verdict::LaunchFailed && trial.compilation.is_none()
+}
+
 /// Builds the stored record of a judged candidate.
 pub fn record(
     judged: Judged,

@@ -13,7 +13,7 @@ mod turns;
 
 use super::evaluator::{Judged, Order};
 use super::lanes::Ticket;
-use super::record::{judged, observation, record};
+use super::record::{judged, needed_no_compile, observation, record};
 use super::window::Window;
 use allocation::Account;
 pub use allocation::Allocation;
@@ -96,6 +96,8 @@ pub(super) struct Schedule<W> {
     /// With a fixed order, the candidate whose turn it is.
     turn_of: Option<Ticket>,
     limit: u64,
+    /// Free trials since the last that counted.
+    free_in_a_row: u64,
     stopped: bool,
     /// Objectives in addition to the time: the search then optimizes the Pareto front.
     pub(super) objectives: Option<Objectives>,
@@ -161,6 +163,7 @@ impl<W> Schedule<W> {
             launched: 0,
             turn_of: None,
             limit: limit.unwrap_or(u64::MAX),
+            free_in_a_row: 0,
             stopped: false,
             objectives: None,
             early: false,
@@ -208,6 +211,9 @@ impl<W> Schedule<W> {
                 known.push(trial);
             }
         }
+        known
+            .iter()
+            .for_each(|trial| self.count(needed_no_compile(trial)));
         known
     }
 
@@ -342,6 +348,7 @@ impl<W> Schedule<W> {
             Finished::Known(known) => known.trial().charged_us,
         };
         let charged = self.charges.then_some(charged_us as f64 * 1e-6);
+        self.count(finished.needed_no_compile());
         let seconds = charged.or(flight.spent);
         let task = flight.task;
         let (postpones, both) = (self.postpones(), self.objectives);

@@ -1,5 +1,6 @@
 //! Plan of a bound configuration: renders and compiles the candidate for one problem.
 
+use super::launch_limits::explain_refusal;
 use super::scaled::ScaledCheck;
 use crate::catalog::{Kernel, shown};
 use crate::compile::{CompileError, CompileOutcome, Compiler, Image, Source, render, render_bound};
@@ -265,6 +266,9 @@ impl PlanBuilder {
         if let Some(why) = spec.explain_target(&source.arch, self.limits.cc) {
             let judgement = Judgement::new(Verdict::LaunchFailed, why.to_string());
             return unbuilt(candidate, judgement);
+        }
+        if let Some(why) = explain_refusal(&bound.launches, &self.limits) {
+            return unbuilt(candidate, Judgement::new(Verdict::LaunchFailed, why));
         }
         let image = match compile(&source, &bound)? {
             Ok(image) => image,

@@ -10,3 +10,4 @@ pub mod declarations;
 pub mod defaults;
 pub mod scaled;
 pub mod build;
+mod launch_limits;

@@ -208,7 +208,7 @@ impl LiveState {
         let Some(task) = self.view.tasks.get_mut(trial.task) else {
             return;
         };
-        task.evals += 1;
+        task.evals += u64::from(!trial.free);
         task.left = trial.left;
         *task.verdicts.entry(trial.verdict).or_insert(0) += 1;
         if trial.origin == "default" {

@@ -67,6 +67,7 @@ mod tests {
             default_us: Some(20.0),
             default_ci95_us: None,
             known: 0,
+            free: 0,
             exhausted: false,
             verdicts: Default::default(),
             left: None,

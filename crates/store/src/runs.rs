@@ -432,8 +432,13 @@ async fn run_task(
     task: i64,
     default: Option<String>,
 ) -> Result<RunTask, sqlx::Error> {
-    let counts: Vec<(Text<Verdict>, u64, u64)> = sqlx::query_as(
-        "SELECT verdict, count(*), sum(charged_us) FROM verdicts WHERE task = ? GROUP BY verdict",
+    // A trial whose launch was refused before a compile is not an evaluation.
+    let counts: Vec<(Text<Verdict>, u64, u64, u64)> = sqlx::query_as(
+        "SELECT v.verdict, count(*), sum(v.charged_us), count(*) FILTER
+            (WHERE v.verdict <> 'launch_failed' OR d.kind = 'replay' OR EXISTS (
+                SELECT 1 FROM compilations x WHERE x.candidate = v.candidate))
+         FROM verdicts v JOIN tasks t ON t.id = v.task JOIN runs r ON r.id = t.run JOIN devices d
+         ON d.id = r.device WHERE t.id = ? GROUP BY v.verdict",
     )
     .bind(task)
     .fetch_all(&mut *connection)
@@ -468,13 +473,10 @@ async fn run_task(
     .fetch_optional(connection)
     .await?;
     Ok(RunTask {
-        evals: counts.iter().map(|(_, count, _)| count).sum(),
-        charged_us: counts.iter().map(|(_, _, charged)| charged).sum(),
+        evals: counts.iter().map(|(_, _, _, evals)| evals).sum(),
+        charged_us: counts.iter().map(|(_, _, charged, _)| charged).sum(),
         default_us,
-        verdicts: counts
-            .into_iter()
-            .map(|(verdict, count, _)| (verdict.0, count))
-            .collect(),
+        verdicts: counts.iter().map(|row| (row.0.0, row.1)).collect(),
         best_us: match &found {
             Some(found) => Some(found.p50_us),
             None => falls.last().map(|fall| fall.point.us),

@@ -20,6 +20,7 @@ fn trial(verdict: Verdict, detail: &str) -> TrialEvent {
         resumed: false,
         reused: false,
         known: false,
+        free: false,
         ci95_us: None,
         left: None,
     }

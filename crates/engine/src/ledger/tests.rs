@@ -50,6 +50,7 @@ fn trial(a: i64, origin: &str) -> TrialEvent {
         resumed: false,
         reused: false,
         known: false,
+        free: false,
         ci95_us: None,
         left: None,
     }

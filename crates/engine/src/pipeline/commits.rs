@@ -4,6 +4,7 @@ use super::Driver;
 use crate::error::EngineError;
 use crate::evaluator::{Clock, Evaluator};
 use crate::event::{Event, TrialEvent};
+use crate::record::needed_no_compile;
 use crate::schedule::ReportedResult;
 use std::collections::VecDeque;
 use std::future::Future as _;
@@ -126,6 +127,7 @@ impl<E: Evaluator> Driver<'_, E> {
             resumed,
             reused: time.is_some_and(|time| time.reused),
             known: false,
+            free: needed_no_compile(trial) && self.evaluator.clock() != Clock::Charged,
             ci95_us: time.and_then(interval),
             left: self.schedule.remaining_gain(task),
         }

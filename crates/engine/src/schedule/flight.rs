@@ -2,8 +2,9 @@
 
 use crate::evaluator::Judged;
 use crate::lanes::{Job, Ticket};
+use crate::record::needed_no_compile;
 use tuner_core::evidence::Measured;
-use tuner_core::record::TrialRecord;
+use tuner_core::record::{TrialRecord, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_search::CompileStats;
 use tuner_space::Config;
@@ -65,4 +66,17 @@ pub(in super::super) enum Finished {
     New(Box<Judged>),
     Stored(Box<TrialRecord>),
     Known(Box<KnownTrial>),
+}
+
+impl Finished {
+    /// Reports whether a launch was refused before a compile.
+    pub(super) fn needed_no_compile(&self) -> bool {
+        match self {
+            Self::New(judged) => {
+                judged.verdict() == Verdict::LaunchFailed && judged.compilation.is_none()
+            }
+            Self::Stored(trial) => needed_no_compile(trial),
+            Self::Known(known) => needed_no_compile(known.trial()),
+        }
+    }
 }

@@ -7,6 +7,9 @@ use crate::record::stats;
 use tuner_core::objective::Objective;
 use tuner_search::CompileStats;
 
+/// Most free results in a row; further ones use up the limit.
+const MOST_FREE_IN_A_ROW: u64 = 1000;
+
 impl<W> Schedule<W> {
     /// Returns the prepared candidate that is next on the device.
     pub(in super::super) fn next_for_device(&mut self) -> Option<&mut Flight<W>> {
@@ -175,6 +178,17 @@ impl<W> Schedule<W> {
         match std::mem::replace(&mut flight.state, State::Preparing) {
             State::Judged(finished) => Some((flight, finished)),
             _ => None,
+        }
+    }
+
+    /// Counts a result towards the limit, unless its launch was refused before a compile: such a
+    /// result is free, and one more may follow. A recorded one counts, whatever its reason.
+    pub(super) fn count(&mut self, needed_no_compile: bool) {
+        let free = needed_no_compile && !self.charges;
+        self.free_in_a_row = if free { self.free_in_a_row + 1 } else { 0 };
+        // A space whose every launch is refused must not be searched for ever.
+        if free && self.free_in_a_row <= MOST_FREE_IN_A_ROW {
+            self.limit = self.limit.saturating_add(1);
         }
     }
 

@@ -34,6 +34,7 @@ fn trial(number: u64, us: Option<f64>) -> Event {
         resumed: false,
         reused: false,
         known: false,
+        free: false,
         ci95_us: None,
         left: None,
     })
