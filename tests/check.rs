@@ -91,6 +91,49 @@ fn every_row_that_was_compared_says_under_which_tolerance() {
     );
 }
 
+#[test]
+fn what_passes_on_a_problem_is_one_row_and_what_fails_is_listed() {
+    let wide = SPACE.replace(
+        "[64, 128, 256]",
+        "[32, 64, 96, 128, 160, 192, 224, 256, 2048]",
+    );
+    let wide = wide.replace("\"BLOCK * FACTOR <= 256\"", "\"BLOCK > 0\"");
+    let wide = wide.replace("values: [1, 2]", "values: [2]");
+    let dir = scaled(KERNEL, &wide);
+    let rows = |line: &str| {
+        let said = run(dir.path(), line);
+        assert_eq!(said.code, 4, "{}", said.stderr);
+        let rows = said.stdout.lines().skip(1).map(str::to_owned);
+        rows.collect::<Vec<String>>()
+    };
+    let sample = "check scale --device vgpu:h100 --config default --sample 40";
+    let short = rows(sample);
+    assert_eq!(short.len(), 2, "{short:#?}");
+    let passed = short.iter().find(|row| row.contains(" ok ")).unwrap();
+    for part in ["scale", "small", "8 configurations", "whole", "4-32"] {
+        assert!(passed.contains(part), "{part} is not in {passed}");
+    }
+    let failed = short
+        .iter()
+        .find(|row| row.contains("launch_failed"))
+        .unwrap();
+    assert!(
+        failed.contains("2048 threads; a block has at most 1024"),
+        "{failed}"
+    );
+    assert_eq!(rows(&format!("{sample} --verbose")).len(), 9);
+    for format in ["json", "csv"] {
+        let whole = run(dir.path(), &format!("{sample} --format {format}")).stdout;
+        assert_eq!(whole.matches("launch_failed").count(), 1, "{whole}");
+    }
+    let (_, all) = json(dir.path(), sample);
+    assert_eq!(all.len(), 9);
+    // Nothing was compiled for the refused.
+    for row in all.iter().filter(|row| row["verdict"] != "ok") {
+        assert!(row["registers"].is_null(), "{row:#}");
+    }
+}
+
 /// The project of one kernel with another body.
 fn with_body(body: &str) -> tempfile::TempDir {
     scaled(

@@ -35,32 +35,61 @@ pub(super) fn warn(rows: &mut [CheckRow], arch: &Arch) {
     }
 }
 
-/// Prints the first distinct warnings of all rows.
-pub(super) fn tell(rows: &[CheckRow]) {
-    let mut told: Vec<(String, usize)> = Vec::new();
+/// A warning of several rows.
+struct Warning {
+    /// That of the first row.
+    text: String,
+    rows: usize,
+    /// The others have other numbers.
+    varies: bool,
+}
+
+/// Prints the first distinct warnings of all rows; those that differ in numbers alone are one,
+/// unless `verbose`.
+pub(super) fn tell(rows: &[CheckRow], verbose: bool) {
+    let mut distinct: Vec<Warning> = Vec::new();
     for row in rows {
         for warning in &row.warnings {
-            let text = format!("{} {}: {warning}", row.kernel, row.problem);
-            match told.iter_mut().find(|(known, _)| *known == text) {
-                Some((_, count)) => *count += 1,
-                None => told.push((text, 1)),
+            let whose = format!("{} {}: ", row.kernel, row.problem);
+            let text = format!("{whose}{warning}");
+            let same = |known: &&mut Warning| {
+                let alike = || wording(&known.text) == wording(&text);
+                known.text == text || !verbose && known.text.starts_with(&whose) && alike()
+            };
+            match distinct.iter_mut().find(same) {
+                Some(known) => {
+                    known.rows += 1;
+                    known.varies |= known.text != text;
+                }
+                None => distinct.push(Warning {
+                    text,
+                    rows: 1,
+                    varies: false,
+                }),
             }
         }
     }
-    for (text, count) in told.iter().take(MAX_SHOWN_WARNINGS) {
-        match count {
-            1 => say!("warning: {text}"),
-            count => say!("warning: {text} ({count} configurations)"),
+    for Warning { text, rows, varies } in distinct.iter().take(TOLD) {
+        match (rows, varies) {
+            (1, _) => say!("warning: {text}"),
+            (_, false) => say!("warning: {text} ({rows} configurations)"),
+            (_, true) => say!("warning: {text} (and {} with other numbers)", rows - 1),
         }
     }
-    if told.len() > MAX_SHOWN_WARNINGS {
-        let more = counted(told.len() - MAX_SHOWN_WARNINGS, "more warning");
+    if distinct.len() > TOLD {
+        let more = counted(distinct.len() - TOLD, "more warning");
         say!("and {more}; --format json has all");
     }
 }
 
-/// Warns if the default configuration cannot fill the device on a problem that is not run here; only the
-/// launch extents are needed.
+/// Returns the words of a warning without its numbers.
+fn wording(text: &str) -> String {
+    let number = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
+    text.split(number).filter(|part| !part.is_empty()).collect()
+}
+
+/// Warns where the default configuration cannot fill the device on a problem that is not run here;
+/// the launch extents suffice for that.
 pub(super) fn defaults(kernel: &Kernel, tasks: &[Task], target: &Target) {
     if target.vgpu().is_none() {
         return;

@@ -86,6 +86,9 @@ pub(crate) struct Args {
     /// folder: INDEX.bin for each, by its place in the list of arguments, from 0
     #[arg(long, value_name = "DIR")]
     outputs: Option<PathBuf>,
+    /// List every configuration that passes; else a table has a row for all that pass on a problem
+    #[arg(long)]
+    verbose: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -141,13 +144,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         rows.extend(judged);
     }
     drop(ticker);
-    let text = row::format_rows(args.format, &rows).context("cannot make JSON")?;
+    let text = row::format_rows(args.format, &rows, args.verbose).context("cannot make JSON")?;
     output::print(&text).context("cannot write to standard output")?;
     if args.format != Format::Json {
         show_details(&rows);
         show_tolerances(&rows);
     }
-    low_parallelism::tell(&rows);
+    low_parallelism::tell(&rows, args.verbose);
     let all_ok = rows.iter().all(CheckRow::passed);
     Ok(if all_ok { exit::DONE } else { exit::NOT_OK })
 }

@@ -5,6 +5,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{Compared, ConfigValues, Verdict, assignments, config_as_object};
+use tuner_core::units::counted;
 use tuner_report::low_parallelism::TimedProblem;
 
 /// The judgement on a (configuration, problem) pair.
@@ -117,13 +118,18 @@ const COLUMNS: [Column<CheckRow>; 11] = [
     }),
 ];
 
-/// Formats the rows.
-pub(super) fn format_rows(format: Format, rows: &[CheckRow]) -> Result<String, serde_json::Error> {
+/// Formats the rows; a table has one for all configurations that pass on a problem, unless
+/// `verbose`.
+pub(super) fn format_rows(
+    format: Format,
+    rows: &[CheckRow],
+    verbose: bool,
+) -> Result<String, serde_json::Error> {
     if format == Format::Json {
         return output::json(rows);
     }
     let cells: Vec<Vec<String>> = match format {
-        Format::Table => folded(rows),
+        Format::Table => folded(rows, verbose),
         _ => rows.iter().map(|row| cells(format, row)).collect(),
     };
     let mut headings = COLUMNS.map(|(heading, _)| heading).to_vec();
@@ -131,33 +137,84 @@ pub(super) fn format_rows(format: Format, rows: &[CheckRow]) -> Result<String, s
     Ok(output::rows(format, &headings, &cells))
 }
 
-/// Builds a table's cells, with one row for all configurations that fail in the same way.
-fn folded(rows: &[CheckRow]) -> Vec<Vec<String>> {
-    let failure = |row: &CheckRow| {
-        let failed = row.judgement.verdict != Verdict::Ok;
-        let first = first_line(row).to_owned();
-        failed.then(|| (row.problem.clone(), row.judgement.verdict, first))
-    };
-    let mut shown: Vec<(&CheckRow, usize)> = Vec::new();
+/// Builds a table's cells, with one row for all configurations that fail in the same way, and one
+/// for all that pass.
+fn folded(rows: &[CheckRow], verbose: bool) -> Vec<Vec<String>> {
+    let mut groups: Vec<Vec<&CheckRow>> = Vec::new();
     for row in rows {
-        let same = shown.iter_mut().find(|(first, _)| {
-            failure(row).is_some() && first.kernel == row.kernel && failure(first) == failure(row)
-        });
-        match same {
-            Some((_, count)) => *count += 1,
-            None => shown.push((row, 1)),
+        let joins = |first: &CheckRow| {
+            first.kernel == row.kernel
+                && first.problem == row.problem
+                && first.judgement.verdict == row.judgement.verdict
+                && match row.passed() {
+                    true => !verbose,
+                    false => first_line(first) == first_line(row),
+                }
+        };
+        let same = |group: &&mut Vec<&CheckRow>| group.first().is_some_and(|first| joins(first));
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
         }
     }
-    let each = shown.into_iter().map(|(row, count)| {
-        let mut cells = cells(Format::Table, row);
-        if let Some(cell) = cells.get_mut(COLUMNS.len())
-            && count > 1
-        {
-            cell.push_str(&format!(" and {} more", count - 1));
+    groups
+        .iter()
+        .filter_map(|group| folded_cells(group))
+        .collect()
+}
+
+/// Builds the cells of a group of rows.
+fn folded_cells(rows: &[&CheckRow]) -> Option<Vec<String>> {
+    let (first, others) = rows.split_first()?;
+    let mut cells = cells(Format::Table, first);
+    if others.is_empty() {
+        return Some(cells);
+    }
+    let passed = first.passed();
+    if passed {
+        for (cell, column) in cells.iter_mut().zip(&COLUMNS) {
+            *cell = range_cell(column, rows);
         }
-        cells
+    }
+    let place = COLUMNS.len();
+    if let Some(config) = cells.get_mut(place) {
+        *config = match passed {
+            true => counted(rows.len(), "configuration"),
+            false => format!("{config} and {} more", others.len()),
+        };
+    }
+    if let Some(detail) = cells.get_mut(place + 1)
+        && rows.iter().any(|row| first_line(row) != detail)
+    {
+        detail.clear();
+    }
+    Some(cells)
+}
+
+/// Formats the worst of a column of errors, and the range of another column.
+fn range_cell(&(heading, cell): &Column<CheckRow>, rows: &[&CheckRow]) -> String {
+    let worst = |figure: fn(&CheckRow) -> Option<f64>| {
+        let known = rows.iter().filter_map(|row| Some((figure(row)?, row)));
+        let worst = known.max_by(|(a, _), (b, _)| a.total_cmp(b));
+        worst.map_or_else(String::new, |(_, row)| cell(row))
+    };
+    match heading {
+        "max_error" => return worst(|row| row.max_error),
+        "bank_conflicts" => return worst(|row| row.seen.as_ref().map(conflict_share)),
+        _ => {}
+    }
+    let mut texts: Vec<String> = Vec::new();
+    for text in rows.iter().map(|row| cell(row)) {
+        if !text.is_empty() && !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    let numbers: Result<Vec<u64>, _> = texts.iter().map(|text| text.parse()).collect();
+    let range = numbers.ok().and_then(|numbers| {
+        let (least, most) = (numbers.iter().min()?, numbers.iter().max()?);
+        (least < most).then(|| format!("{least}-{most}"))
     });
-    each.collect()
+    range.unwrap_or_else(|| texts.join("/"))
 }
 
 fn cells(format: Format, row: &CheckRow) -> Vec<String> {
@@ -199,6 +256,11 @@ fn margin(error: f64) -> String {
 
 /// Formats `120 (3 %)`: additional wavefronts, and their share of all.
 fn conflicts(seen: &RunFigures) -> String {
-    let share = 100.0 * seen.bank_conflicts / seen.shared_wavefronts.max(1.0);
+    let share = 100.0 * conflict_share(seen);
     format!("{:.0} ({share:.0} %)", seen.bank_conflicts)
+}
+
+/// Returns the share of additional wavefronts.
+fn conflict_share(seen: &RunFigures) -> f64 {
+    seen.bank_conflicts / seen.shared_wavefronts.max(1.0)
 }
