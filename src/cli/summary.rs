@@ -22,7 +22,7 @@ impl Summary<'_> {
         let report = self.report;
         let mut text = String::new();
         if let [task] = &*report.tasks {
-            if report.reason != StopReason::Interrupted || task.evals() > 0 {
+            if report.reason != StopReason::Interrupted || task.trials() > 0 {
                 task_summary(&mut text, task);
                 if task.best.is_none() {
                     text.push_str(&self.failures.describe(&task.key.kernel, &task.key.problem));
@@ -93,6 +93,11 @@ pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
                     left * 100.0
                 );
             }
+        }
+        None if task.state() == TaskState::NotReached => {
+            // Nothing was judged, so there are no verdicts to count.
+            let _ = writeln!(text, "  best     none: not reached, no trial was made");
+            return;
         }
         None => {
             let _ = writeln!(text, "  best     none: no candidate passed");
@@ -170,7 +175,7 @@ fn table(tasks: &[TaskReport]) -> String {
             task.key.problem.clone(),
             task.evals().to_string(),
             match best {
-                None if task.evals() > 0 => "none passed".to_owned(),
+                None if task.trials() > 0 => "none passed".to_owned(),
                 best => time(best.map(|best| best.time_us), timing),
             },
             time(task.default_us, timing),

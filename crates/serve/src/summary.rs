@@ -1,52 +1,87 @@
 //! One-line summary of a run's end.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::record::TimingKind;
-use tuner_engine::{Report, StopReason};
+use tuner_core::units::counted;
+use tuner_engine::{Report, StopReason, TaskReport, TaskState};
 
-/// Formats `all evaluations done: 12.300 us (2.10x the default)`; with several tasks, each with its name.
+/// Formats `all evaluations done: 12.300 us (2.10x the default)`; of several tasks, their number by
+/// state and the largest gain.
 pub(super) fn describe(report: &Report) -> String {
-    let mut text = match report.reason {
+    let reason = match report.reason {
         StopReason::Evals => "all evaluations done",
         StopReason::Budget => "the budget is used up",
         StopReason::Exhausted => "every configuration is judged",
         StopReason::Converged => "converged",
         StopReason::Interrupted => "stopped on request",
+    };
+    let result = match &*report.tasks {
+        [task] => describe_task(task),
+        tasks => describe_tasks(tasks),
+    };
+    format!("{reason}: {result}")
+}
+
+fn describe_task(task: &TaskReport) -> String {
+    let Some(best) = &task.best else {
+        return match task.state() {
+            TaskState::NotReached => "no trial was made".to_owned(),
+            _ => "no candidate passed".to_owned(),
+        };
+    };
+    let mut text = format!("{:.3} us", best.time_us);
+    if best.timing == Some(TimingKind::Predicted) {
+        text.push_str(" predicted");
     }
-    .to_owned();
-    for (number, task) in report.tasks.iter().enumerate() {
-        let separator = if number == 0 { ":" } else { ";" };
-        text.push_str(separator);
-        if report.tasks.len() > 1 {
-            let _ = write!(text, " {} {}", task.key.kernel, task.key.problem);
-        }
-        match &task.best {
-            Some(best) => {
-                let _ = write!(text, " {:.3} us", best.time_us);
-                if best.timing == Some(TimingKind::Predicted) {
-                    text.push_str(" predicted");
-                }
-                if let Some(speedup) = task.speedup() {
-                    // The final comparison does not time the default.
-                    let protocol = match best.search_us {
-                        Some(_) => " in the search",
-                        None => "",
-                    };
-                    let _ = write!(text, " ({speedup:.2}x the default{protocol})");
-                }
-            }
-            None => text.push_str(" no candidate passed"),
-        }
+    if let Some(speedup) = task.speedup() {
+        // The final comparison does not time the default.
+        let protocol = match best.search_us {
+            Some(_) => " in the search",
+            None => "",
+        };
+        let _ = write!(text, " ({speedup:.2}x the default{protocol})");
     }
     text
+}
+
+fn describe_tasks(tasks: &[TaskReport]) -> String {
+    let mut states: BTreeMap<TaskState, usize> = BTreeMap::new();
+    for task in tasks {
+        *states.entry(task.state()).or_insert(0) += 1;
+    }
+    let states = states
+        .iter()
+        .map(|(state, count)| format!("{count} {state}"));
+    let mut parts = vec![format!(
+        "{}, {}",
+        counted(tasks.len(), "task"),
+        states.collect::<Vec<_>>().join(", ")
+    )];
+    let failed = tasks.iter().filter(|task| {
+        let tried = task.state() != TaskState::NotReached;
+        tried && task.best.is_none()
+    });
+    match failed.count() {
+        0 => {}
+        count => parts.push(format!("no candidate of {count} passed")),
+    }
+    let gains = tasks
+        .iter()
+        .filter_map(|task| Some((task.speedup()?, task)));
+    if let Some((gain, task)) = gains.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        let (kernel, problem) = (&task.key.kernel, &task.key.problem);
+        parts.push(format!("largest gain {gain:.2}x ({kernel} {problem})"));
+    }
+    parts.join("; ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Duration;
-    use tuner_core::record::TaskKey;
-    use tuner_engine::{Best, TaskReport};
+    use tuner_core::record::{TaskKey, Verdict};
+    use tuner_engine::Best;
 
     /// Returns a report of one task with a default of 20 us.
     fn report(time_us: f64, search_us: Option<f64>) -> Report {
@@ -91,6 +126,39 @@ mod tests {
         assert_eq!(
             describe(&report(12.5, Some(10.0))),
             "all evaluations done: 12.500 us (2.00x the default in the search)"
+        );
+    }
+    #[test]
+    fn a_task_without_a_trial_did_not_fail() {
+        let mut never = report(10.0, None);
+        never.reason = StopReason::Budget;
+        never.tasks[0].best = None;
+        never.tasks[0].default_us = None;
+        let text = describe(&never);
+        assert_eq!(text, "the budget is used up: no trial was made");
+        never.tasks[0].verdicts.insert(Verdict::Race, 3);
+        let text = describe(&never);
+        assert_eq!(text, "the budget is used up: no candidate passed");
+    }
+
+    #[test]
+    fn several_tasks_are_counted_and_not_listed() {
+        let mut night = report(10.0, None);
+        night.reason = StopReason::Budget;
+        let mut task = night.tasks[0].clone();
+        task.verdicts.insert(Verdict::Ok, 3);
+        night.tasks = vec![task.clone(); 40];
+        night.tasks[7].best.as_mut().unwrap().time_us = 5.0;
+        night.tasks[8].exhausted = true;
+        for untried in &mut night.tasks[30..] {
+            untried.verdicts.clear();
+            untried.best = None;
+        }
+        night.tasks[0].best = None;
+        assert_eq!(
+            describe(&night),
+            "the budget is used up: 40 tasks, 1 converged, 29 few trials, 10 not reached; \
+             no candidate of 1 passed; largest gain 4.00x (scale large)"
         );
     }
 }
