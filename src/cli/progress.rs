@@ -1,7 +1,7 @@
 //! Progress of a run: a live display on a terminal, plain lines elsewhere.
 
 use super::failures::Failures;
-use super::terminal::{self, Status, TaskStatus};
+use super::terminal::{self, Status, TaskStatus, WallBudget};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tuner_core::escape;
@@ -22,6 +22,8 @@ pub(super) struct Progress {
     limit: Option<u64>,
     budget_s: Option<f64>,
     charged: bool,
+    /// The device's clock, seconds.
+    clock_s: f64,
     verdicts: BTreeMap<Verdict, u64>,
     tasks: Vec<TaskLine>,
     /// Failures so far.
@@ -49,6 +51,7 @@ impl Progress {
             limit: None,
             budget_s: None,
             charged,
+            clock_s: 0.0,
             verdicts: BTreeMap::new(),
             tasks: Vec::new(),
             failures: Failures::default(),
@@ -92,14 +95,8 @@ impl Progress {
                         say!("  {}: {valid}", line.name);
                     }
                 }
-                // An empty bar, where the limit is known.
-                terminal::status(Status {
-                    line: evals
-                        .map(|limit| format!("{resumed}/{limit}"))
-                        .unwrap_or_default(),
-                    part: evals.map(|_| 0.0),
-                    ..Status::default()
-                });
+                (self.evals, self.began) = (*resumed, Instant::now());
+                terminal::status(self.status(None));
                 if *resumed > 0 {
                     say!("  continues after {resumed} stored results");
                 }
@@ -141,9 +138,9 @@ impl Progress {
         reason = "tasks are numbered by the run that tells of them"
     )]
     fn trial(&mut self, trial: &TrialEvent) {
-        self.evals = trial.evals;
-        // Stored results of a resumed run arrive together and would raise the rate.
-        self.fresh += u64::from(!trial.resumed);
+        (self.evals, self.clock_s) = (trial.evals, trial.clock_s);
+        // Stored results of a resumed run arrive at once and would raise the rate.
+        self.fresh += u64::from(!trial.resumed && !trial.free);
         *self.verdicts.entry(trial.verdict).or_insert(0) += 1;
         self.failures.take(trial);
         let name = escape::line(&format!("{} {}", trial.kernel, trial.problem));
@@ -164,37 +161,39 @@ impl Progress {
         if trial.origin == "default" {
             task.default_us = trial.time_us;
         }
-        terminal::status(self.status(trial, place));
+        terminal::status(self.status(Some((trial, place))));
     }
 
-    /// Builds the display's status after a trial of the task `place`.
-    fn status(&self, trial: &TrialEvent, place: usize) -> Status {
+    /// Builds the display's status, after a trial of a task if there was one.
+    fn status(&self, newest: Option<(&TrialEvent, usize)>) -> Status {
         let mut tasks: Vec<&TaskLine> = self.tasks.iter().collect();
         tasks.sort_by_key(|task| std::cmp::Reverse(task.last));
         let tasks = tasks.into_iter().map(|task| TaskStatus {
             name: task.name.clone(),
             text: format!("{}, {}", counted(task.trials, "trial"), task.best()),
         });
+        let wall = self.budget_s.filter(|_| !self.charged);
+        let length = wall.and_then(|budget| Duration::try_from_secs_f64(budget).ok());
+        let began = self.began;
         Status {
-            line: self.line(trial, place),
-            part: self.completed_fraction(trial),
+            done: self.done(),
+            details: newest.map_or_else(Vec::new, |(trial, place)| self.details(trial, place)),
+            part: self.completed_fraction(),
+            ends: self.expected_end(),
+            budget: length.map(|length| WallBudget { began, length }),
             tasks: tasks.collect(),
-            json: self.json(trial),
+            json: self.json(),
+            began: Some(began),
         }
     }
 
-    /// Formats the whole run in one line: progress and limit, remaining time, best and gain, outcomes.
+    /// Formats the state of the whole run: best and gain, outcomes, rate.
     #[expect(
         clippy::indexing_slicing,
         reason = "tasks are numbered by the run that tells of them"
     )]
-    fn line(&self, trial: &TrialEvent, place: usize) -> String {
-        let mut done = self.done();
-        if let Some(left) = self.left(self.used(trial)) {
-            let left = Duration::from_secs(left.as_secs());
-            done = format!("{done}, {} left", format_duration(left));
-        }
-        let mut parts = vec![done];
+    fn details(&self, trial: &TrialEvent, place: usize) -> Vec<String> {
+        let mut parts = Vec::new();
         if self.tasks.len() > 1 {
             let tried = self.tasks.iter().filter(|task| task.trials > 0).count();
             parts.push(format!("{tried} of {} tasks tried", self.tasks.len()));
@@ -205,7 +204,7 @@ impl Progress {
             parts.push(counts(&self.verdicts));
         }
         parts.push(self.rate());
-        parts.join(" | ")
+        parts
     }
 
     /// Formats the largest speed-up of a task.
@@ -218,8 +217,8 @@ impl Progress {
         Some(format!("largest gain {gain:.2}x ({})", task.name))
     }
 
-    /// Returns the status as one JSON object.
-    fn json(&self, trial: &TrialEvent) -> serde_json::Value {
+    /// Returns the figures as one JSON object, with places for those of the clock.
+    fn json(&self) -> serde_json::Value {
         let tasks = self
             .tasks
             .iter()
@@ -234,12 +233,12 @@ impl Progress {
                 })
             });
         serde_json::json!({ "progress": {
-            "elapsed_s": self.began.elapsed().as_secs_f64(),
+            "elapsed_s": null,
             "evals": self.evals,
             "limit": self.limit,
             "budget_s": self.budget_s,
-            "left_s": self.left(self.used(trial)).map(|left| left.as_secs_f64()),
-            "completed": self.completed_fraction(trial),
+            "left_s": null,
+            "completed": null,
             "tasks": self.tasks.len(),
             "tried": tasks.collect::<Vec<_>>(),
         }})
@@ -257,31 +256,21 @@ impl Progress {
         format!("{:.1}/s", self.fresh as f64 / elapsed.max(1e-3))
     }
 
-    /// Returns the used part of the budget, seconds.
-    fn used(&self, trial: &TrialEvent) -> f64 {
-        if self.charged {
-            trial.clock_s
-        } else {
-            self.began.elapsed().as_secs_f64()
-        }
-    }
-
-    /// Returns the completed fraction of the run, by the nearer limit.
-    fn completed_fraction(&self, trial: &TrialEvent) -> Option<f64> {
+    /// Returns the completed fraction of the run by trials and recorded time, the nearer limit.
+    fn completed_fraction(&self) -> Option<f64> {
         let by_evals = self
             .limit
             .map(|limit| self.evals as f64 / limit.max(1) as f64);
-        let by_time = self
-            .budget_s
-            .map(|budget| self.used(trial) / budget.max(1e-9));
+        let charged = self.budget_s.filter(|_| self.charged);
+        let by_time = charged.map(|budget| self.clock_s / budget.max(1e-9));
         match (by_evals, by_time) {
             (Some(a), Some(b)) => Some(a.max(b)),
             (a, b) => a.or(b),
         }
     }
 
-    /// Estimates the wall time until the nearer limit at the current rate.
-    fn left(&self, used: f64) -> Option<Duration> {
+    /// Estimates the end by trials and recorded time at the current rate, the nearer limit.
+    fn expected_end(&self) -> Option<Instant> {
         let elapsed = self.began.elapsed().as_secs_f64();
         let by_evals = self
             .limit
@@ -289,14 +278,14 @@ impl Progress {
             .map(|limit| elapsed * limit.saturating_sub(self.evals) as f64 / self.fresh as f64);
         let by_time = self
             .budget_s
-            .filter(|_| used > 0.0)
+            .filter(|_| self.charged && self.clock_s > 0.0)
             // A budget of recorded time passes faster than the wall clock.
-            .map(|budget| (budget - used).max(0.0) * elapsed / used);
+            .map(|budget| (budget - self.clock_s).max(0.0) * elapsed / self.clock_s);
         let seconds = match (by_evals, by_time) {
             (Some(a), Some(b)) => a.min(b),
             (a, b) => a.or(b)?,
         };
-        Duration::try_from_secs_f64(seconds).ok()
+        Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?)
     }
 }
 

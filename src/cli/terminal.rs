@@ -3,11 +3,13 @@
 //! UTF-8.
 
 mod lines;
+mod status;
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
 pub(super) use lines::doing;
 use lines::{cut, running};
+pub(super) use status::{Status, TaskStatus, WallBudget};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -261,28 +263,6 @@ struct Display {
     status: Status,
 }
 
-/// Progress of a run.
-#[derive(Debug, Default)]
-pub(super) struct Status {
-    /// The whole run in one line; empty: only the activities are shown.
-    pub(super) line: String,
-    /// Completed fraction of the work.
-    pub(super) part: Option<f64>,
-    /// Tasks, the one with the newest result first.
-    pub(super) tasks: Vec<TaskStatus>,
-    /// The same as JSON.
-    pub(super) json: serde_json::Value,
-}
-
-/// Progress of a task.
-#[derive(Debug)]
-pub(super) struct TaskStatus {
-    /// `KERNEL PROBLEM`, the prefix of its activities.
-    pub(super) name: String,
-    /// Trials, best time and gain.
-    pub(super) text: String,
-}
-
 static DISPLAY: Mutex<Option<Display>> = Mutex::new(None);
 
 fn display() -> MutexGuard<'static, Option<Display>> {
@@ -353,7 +333,8 @@ fn frame(live: bool, over: &AtomicBool) {
         }
         let due = shown.told.elapsed() >= LINE_INTERVAL;
         let silent = MODE.get() == Some(&ProgressMode::None);
-        (due && !silent).then(|| shown.line())
+        let json = MODE.get() == Some(&ProgressMode::Json);
+        (due && !silent).then(|| shown.line(json))
     };
     // After the lock is released: `tell` locks it as well.
     if let Some(line) = quiet {
@@ -391,8 +372,8 @@ impl Display {
     fn summary(&self) -> (String, Option<f64>) {
         let elapsed = self.began.elapsed();
         let clock = format_duration(Duration::from_secs(elapsed.as_secs()));
-        if !self.status.line.is_empty() {
-            return (format!("{clock} {}", self.status.line), self.status.part);
+        if let Some(line) = self.status.line() {
+            return (format!("{clock} {line}"), self.status.completed());
         }
         let (done, all) = activity::counts();
         if all == 0 {
@@ -408,11 +389,16 @@ impl Display {
     }
 
     /// Formats the display as one log line.
-    fn line(&self) -> String {
-        if MODE.get() == Some(&ProgressMode::Json) && !self.status.json.is_null() {
-            return self.status.json.to_string();
-        }
+    fn line(&self, json: bool) -> String {
         let now = activity::now();
+        if json {
+            // Before the run there are no figures of it.
+            let set_up = || {
+                let elapsed = self.began.elapsed().as_secs_f64();
+                serde_json::json!({ "progress": { "elapsed_s": elapsed, "doing": doing(&now) } })
+            };
+            return self.status.json().unwrap_or_else(set_up).to_string();
+        }
         let (status, _) = self.summary();
         let line = if now.is_empty() {
             status

@@ -90,3 +90,29 @@ fn a_line_is_cut_to_any_width() {
     assert_eq!(cut(&text, 20).chars().count(), 20);
     assert_eq!(cut(&text, 0), "...");
 }
+
+#[test]
+fn a_run_has_an_object_a_line_from_the_set_up_on() {
+    let mut display = Display {
+        bar: None,
+        began: Instant::now(),
+        told: Instant::now(),
+        status: Status::default(),
+    };
+    let object = |display: &Display| -> serde_json::Value {
+        serde_json::from_str(&display.line(true)).unwrap()
+    };
+    assert!(object(&display)["progress"]["elapsed_s"].is_number());
+    display.status = Status {
+        done: "0 done".to_owned(),
+        budget: Some(WallBudget {
+            began: Instant::now(),
+            length: Duration::from_millis(40_500),
+        }),
+        json: serde_json::json!({ "progress": { "evals": 0 } }),
+        ..Status::default()
+    };
+    assert!(object(&display)["progress"]["left_s"].is_number());
+    let line = display.line(false);
+    assert!(line.starts_with("0s 0 done, 40s left"), "{line}");
+}
