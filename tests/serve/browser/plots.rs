@@ -79,6 +79,21 @@ fn contours_cross_where_the_time_is(browser: &Browser) {
     assert_eq!(contours([0, 1, 1, 0]), json!([]));
 }
 
+/// The axis ends near the best times, however few there are.
+fn an_outlier_flattens_nothing(browser: &Browser) {
+    for (times, max) in [
+        ("[1000, 5, 4.9]", 19.6),
+        ("[1000, 900, 5, 5, 5, 5, 5, 5, 5, 5, 5, 4.9]", 19.6),
+        ("[1, 5, 6, 7]", 5.0),
+        ("[...Array(37).fill(5), 1000, 1000, 1000]", 5.25),
+    ] {
+        let found = browser.run(&format!("return timeAxis('quantile', {times}).max"));
+        let found = found.as_f64().unwrap();
+        assert!((found - max).abs() < 1e-6, "{times}: {found}");
+    }
+    assert_eq!(browser.run("return quantile([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 0.9)"), 9);
+}
+
 /// Every trial is a point, times begin at zero until something else is chosen, and the table obeys.
 fn scatter_and_table(browser: &Browser, daemon: &Daemon, id: &str) {
     let (_, trials) = daemon.get(&format!("/api/v1/runs/{id}/trials?limit=1000"));
@@ -123,6 +138,7 @@ fn scatter_and_table(browser: &Browser, daemon: &Daemon, id: &str) {
     assert!(drawn(browser, "Two parameters", "option.series[0].data.length").as_u64() > Some(3));
     assert!(drawn(browser, "Two parameters", "option.series[1].data.length").as_u64() > Some(0));
     contours_cross_where_the_time_is(browser);
+    an_outlier_flattens_nothing(browser);
     let problems = "return document.querySelectorAll('.problem').length";
     assert_eq!(browser.run(problems), 0);
     let lines = drawn(browser, "Parallel", "option.series[0].data.length");

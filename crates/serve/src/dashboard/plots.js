@@ -54,20 +54,26 @@ function axis(extra) {
     axisLabel: { color: colour('--dim'), hideOverlap: true }, nameLocation: 'middle', nameGap: 28, ...extra };
 }
 
-/** The value below which that share of the values lies. */
+/** The least value that at least that share of the values does not exceed. */
 function quantile(values, share) {
   const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length))];
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
 }
+
+/** Times of which fewer have no 90 % quantile that leaves outliers out. */
+const FEW = 20;
 
 /** An axis of times: to a quantile, so that an outlier flattens nothing, from zero, on a logarithmic scale, or cut to what is
  * near the best, and named so. */
 function timeAxis(mode, values) {
   const best = Math.min(...values), worst = Math.max(...values);
-  const most = Math.max(quantile(values, 0.9), best * 1.05);
+  const few = values.length < FEW;
+  // Of few times one outlier is more than a tenth: at least half of them are shown, and what is near the best.
+  const near = few ? Math.max(best * 4, quantile(values, 0.5)) : worst;
+  const most = Math.max(Math.min(quantile(values, 0.9), near), best * 1.05);
   const cut = most < worst;
   const extra = { quantile: { min: Math.max(0, best - 0.05 * (most - best)), max: cut ? most : worst + 0.02 * (worst - best) || best * 1.05,
-    name: cut ? 'time, µs (axis ends at the 90 % quantile)' : 'time, µs', axisLabel: { color: colour('--dim'), hideOverlap: true, formatter: digits } },
+    name: !cut ? 'time, µs' : few ? 'time, µs (axis ends before outliers)' : 'time, µs (axis ends at the 90 % quantile)', axisLabel: { color: colour('--dim'), hideOverlap: true, formatter: digits } },
    zero: { min: 0, name: 'time, µs' }, log: { type: 'log', min: 'dataMin', name: 'time, µs (logarithmic)' },
     cut: { min: best * 0.98, max: best * 2, name: 'time, µs (axis cut: best to twice the best)' } }[mode];
   return axis({ type: 'value', nameGap: 48, ...extra });

@@ -256,7 +256,7 @@ views.leaderboard = () => {
       : [h('p', { class: 'note' }, rows.length ? 'No row matches the filter.' : 'No results yet.')]));
   });
   const load = async (here) => {
-    const answer = await api('/api/v1/leaderboard' + apiQuery(chosen, chosen.words ? '1000' : chosen.top || '10'));
+    const answer = await api('/api/v1/leaderboard' + apiQuery(chosen, String(Math.max(chosen.words ? 1000 : 0, Number(chosen.top || 10)))));
     if (!here()) return;
     rows = answer;
     draw();
