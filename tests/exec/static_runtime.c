@@ -1,16 +1,21 @@
 /* A program, and with LIBRARY a shared library, that holds functions of the CUDA runtime. Each returns 999 and is
-   called through pointers, as calls of the same file could be inlined. With CUDA12 and CUDA11 a function that
-   newer runtimes lack is among them. */
+   called through pointers, as calls of the same file could be inlined, and starts at a multiple of 16 bytes unless PACKED.
+   With CUDA12 and CUDA11 a function that newer runtimes lack is among them. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#define FUNCTION(name, ...) __attribute__((visibility("hidden"), used)) int name(__VA_ARGS__) { return refuse(); }
+#ifdef PACKED
+#define PLACED
+#else
+#define PLACED __attribute__((aligned(16)))
+#endif
+#define FUNCTION(name, ...) __attribute__((visibility("hidden"), used)) PLACED int name(__VA_ARGS__) { return refuse(); }
 #define POINTER(name, ...) static int (*volatile p_##name)(__VA_ARGS__) = name
 
 static volatile int calls;
 
-__attribute__((noinline)) static int refuse(void) {
+__attribute__((noinline)) PLACED static int refuse(void) {
     for (int i = 0; i < 3; i++) calls += i;
     return 999;
 }
@@ -27,7 +32,7 @@ FUNCTION(cudaGetDeviceProperties_v2, void *properties, int device)
 #ifdef CUDA11
 FUNCTION(cudaUnbindTexture, const void *texture)
 #endif
-__attribute__((visibility("hidden"), used, noinline)) void **__cudaRegisterFatBinary(void *image) {
+__attribute__((visibility("hidden"), used, noinline)) PLACED void **__cudaRegisterFatBinary(void *image) {
     return (void **)(size_t)refuse();
 }
 
@@ -39,7 +44,7 @@ POINTER(cudaMemcpy, void *, const void *, size_t, int);
 POINTER(cudaFree, void *);
 POINTER(cudaTunerHasNoSuchFunction, void);
 
-static int round_trip(const char *name) {
+PLACED static int round_trip(const char *name) {
     char text[16] = "", *device = NULL;
     int version = 0, status = p_cudaRuntimeGetVersion(&version);
     status = status ? status : p_cudaMalloc((void **)&device, 16);
@@ -52,7 +57,7 @@ static int round_trip(const char *name) {
 
 #ifdef LIBRARY
 /* Initializers of libraries run before those of the program. */
-__attribute__((constructor)) static void at_load(void) { round_trip("library"); }
+__attribute__((constructor)) PLACED static void at_load(void) { round_trip("library"); }
 int library(void) { return 0; }
 #else
 #ifdef LINKED
@@ -60,5 +65,5 @@ int library(void);
 #else
 static int library(void) { return 0; }
 #endif
-int main(void) { return library() + round_trip("program"); }
+PLACED int main(void) { return library() + round_trip("program"); }
 #endif

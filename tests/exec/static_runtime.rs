@@ -1,6 +1,7 @@
 //! Programs and libraries that hold the CUDA runtime.
 
 use super::{exec_in, run_to_success, text};
+use crate::program::ended;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,6 +29,15 @@ fn calls_of_a_runtime_in_the_program_reach_the_virtual_gpu() {
         let ended = run_to_success(shell.args(["-c", "./app && echo done"]));
         assert_eq!(ended.stdout, expected + "done\n", "{}", ended.stderr);
     }
+}
+
+#[test]
+fn a_runtime_without_room_for_jumps_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "app", &["-DPACKED", "-Os"]);
+    let ended = ended(&mut exec_in(folder.path(), &[], &program));
+    let own = "program: 999, CUDA 0, , own 999\n";
+    assert_eq!(ended.stdout, own, "{}", ended.stderr);
 }
 
 #[test]

@@ -120,6 +120,9 @@ pub struct TrialEvent {
     /// with 90 % confidence. Absent before the search has an estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<f64>,
+    /// Doubts about its comparison, such as an expected result that is the same for all inputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
 }
 
 /// Reason why a run ended.

@@ -23,6 +23,7 @@ fn trial(verdict: Verdict, detail: &str) -> TrialEvent {
         free: false,
         ci95_us: None,
         left: None,
+        doubts: Vec::new(),
     }
 }
 

@@ -28,8 +28,8 @@ const INSTRUCTIONS: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
 #[cfg(not(target_arch = "x86_64"))]
 const INSTRUCTIONS: [u8; 8] = [0x50, 0, 0, 0x58, 0, 2, 0x1f, 0xd6];
 
-/// Bytes of a jump; functions of a runtime start at multiples of 16 bytes.
-const JUMP_BYTES: usize = INSTRUCTIONS.len() + size_of::<usize>();
+/// Bytes of a jump; functions of NVIDIA's runtime start at multiples of 16 bytes.
+pub(super) const JUMP_BYTES: usize = INSTRUCTIONS.len() + size_of::<usize>();
 
 /// Writes jumps into ranges of code. A range that cannot be written keeps its functions.
 pub(super) fn write(code: &[Range<usize>], jumps: &[Jump]) {

@@ -43,8 +43,12 @@ fn redirect(object: &Object) {
     let jump = |function: &Function| {
         let thunk = slots::thunk(runtime, &function.name)?;
         let place = object.base.wrapping_add(function.offset);
-        Some(code::Jump { place, thunk })
+        Some((code::Jump { place, thunk }, function.room))
     };
-    let jumps: Vec<code::Jump> = functions.iter().filter_map(jump).collect();
-    code::write(&object.code, &jumps);
+    let jumps: Vec<_> = functions.iter().filter_map(jump).collect();
+    // A runtime of which only a part is replaced would confuse its program.
+    if jumps.iter().all(|(_, room)| *room >= code::JUMP_BYTES) {
+        let jumps: Vec<code::Jump> = jumps.into_iter().map(|(jump, _)| jump).collect();
+        code::write(&object.code, &jumps);
+    }
 }

@@ -21,6 +21,8 @@ pub(super) struct Function {
     pub(super) name: String,
     /// Address in the file.
     pub(super) offset: usize,
+    /// Bytes from its start to that of the next function.
+    pub(super) room: usize,
 }
 
 /// Section of symbols.
@@ -79,25 +81,39 @@ fn read_functions(read: &dyn Fn(u64, usize) -> Option<Vec<u8>>) -> Option<Vec<Fu
         read(number(section, 0x18)?, bytes)
     };
     let (names, symbols) = (content(sections.get(names)?)?, content(symbols)?);
+    let defined = symbols.chunks_exact(SYMBOL_BYTES).filter_map(start);
+    let mut starts: Vec<usize> = defined.collect();
+    starts.sort_unstable();
     let functions = symbols.chunks_exact(SYMBOL_BYTES);
-    Some(functions.filter_map(|it| function(it, &names)).collect())
+    Some(
+        functions
+            .filter_map(|it| function(it, &names, &starts))
+            .collect(),
+    )
 }
 
-/// Reads a symbol; `None` for one that is no defined function of a runtime's names.
-fn function(symbol: &[u8], names: &[u8]) -> Option<Function> {
-    let name = usize::try_from(u32::from_le_bytes(field(symbol, 0)?)).ok()?;
+/// Returns the address of a defined function; `None` for another symbol.
+fn start(symbol: &[u8]) -> Option<usize> {
     let [kind] = field(symbol, 4)?;
     let defined = u16::from_le_bytes(field(symbol, 6)?) != 0;
-    if kind & 0xf != STT_FUNC || !defined {
-        return None;
-    }
+    let address = usize::try_from(number(symbol, 8)?).ok();
+    address.filter(|_| kind & 0xf == STT_FUNC && defined)
+}
+
+/// Reads a symbol, with the ascending addresses of all functions; `None` if it is not a defined function of a
+/// runtime's names.
+fn function(symbol: &[u8], names: &[u8], starts: &[usize]) -> Option<Function> {
+    let name = usize::try_from(u32::from_le_bytes(field(symbol, 0)?)).ok()?;
+    let offset = start(symbol)?;
+    let next = starts.get(starts.partition_point(|start| *start <= offset));
     let name = names.get(name..)?.split(|byte| *byte == 0).next()?;
     if !name.starts_with(b"cuda") && !name.starts_with(b"__cuda") {
         return None;
     }
     Some(Function {
         name: String::from_utf8(name.to_vec()).ok()?,
-        offset: usize::try_from(number(symbol, 8)?).ok()?,
+        offset,
+        room: next.map_or(usize::MAX, |next| next - offset),
     })
 }
 

@@ -53,6 +53,7 @@ fn trial(a: i64, origin: &str) -> TrialEvent {
         free: false,
         ci95_us: None,
         left: None,
+        doubts: Vec::new(),
     }
 }
 

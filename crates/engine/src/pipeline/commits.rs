@@ -94,7 +94,15 @@ impl<E: Evaluator> Driver<'_, E> {
     pub(super) fn announce(&mut self, mut event: TrialEvent) {
         self.ledger.enter(&mut event);
         self.evaluator.stored(event.task, &event.config);
+        // A doubt about a candidate that is not the best would only distract.
+        let doubts = event.doubts.iter().filter(|_| event.new_best);
+        let doubts: Vec<String> = doubts
+            .map(|doubt| format!("warning: {}: {doubt}", event.kernel))
+            .collect();
         (self.sink)(&Event::Trial(event));
+        for text in doubts {
+            (self.sink)(&Event::Note { text });
+        }
     }
 
     pub(super) fn event<T: AsRef<Measurement>>(
@@ -130,8 +138,16 @@ impl<E: Evaluator> Driver<'_, E> {
             free: needed_no_compile(trial) && self.evaluator.clock() != Clock::Charged,
             ci95_us: time.and_then(interval),
             left: self.schedule.remaining_gain(task),
+            doubts: doubts(&trial.judgement),
         }
     }
+}
+
+/// Returns the warnings that say how little a comparison proves.
+fn doubts(judgement: &Judgement) -> Vec<String> {
+    let warnings = judgement.warnings.iter();
+    let doubts = warnings.filter(|warning| warning.kind == Verdict::Unchecked);
+    doubts.map(|warning| warning.detail.clone()).collect()
 }
 
 /// Returns the 95 % interval of a measured time, microseconds.

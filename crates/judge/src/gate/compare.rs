@@ -155,7 +155,7 @@ impl Comparison {
             tolerance,
         } = values;
         self.compared += 1;
-        self.expected.add(want);
+        self.expected.add(want, tolerance);
         let ratio = if difference == 0.0 || difference == f64::INFINITY {
             difference
         } else {

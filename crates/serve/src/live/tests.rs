@@ -37,6 +37,7 @@ fn trial(number: u64, us: Option<f64>) -> Event {
         free: false,
         ci95_us: None,
         left: None,
+        doubts: Vec::new(),
     })
 }
 
