@@ -28,10 +28,9 @@ def place(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def told():
     """Forgets the warnings that were given once."""
-    from tuner.kernel_tuner import runs, searches
+    from tuner.kernel_tuner import notices
 
-    runs._told.clear()
-    searches._told.clear()
+    notices._told.clear()
 
 
 @pytest.fixture

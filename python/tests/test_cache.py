@@ -152,3 +152,96 @@ def test_configurations_of_a_cache_are_left_out_by_their_numbers():
 def test_an_array_and_a_scalar_of_numpy_are_written_as_numbers(place):
     cache.store_cache("1", {"x": np.int32(1), "times": np.ones(2)}, place / "c.json", {})
     assert '"x": 1, "times": [1.0, 1.0]' in (place / "c.json").read_text()
+
+
+CLOSED = (
+    json.dumps,
+    lambda data: json.dumps(data, indent=""),
+    lambda data: json.dumps(data, indent=2) + "\n",
+    lambda data: json.dumps(data, separators=(",", ":")),
+    lambda data: json.dumps(data, indent="").replace("\n", "\r\n"),
+    lambda data: json.dumps({"cache": data["cache"], **data, "more": [1]}),
+)
+OPEN = (
+    lambda data: json.dumps(data, indent="")[: -len("}\n}")] + ("," if data["cache"] else ""),
+    lambda data: json.dumps(data, indent="")[: -len("}\n}")],
+    lambda data: json.dumps(data, indent="")[: -len("}\n}")] + (",\n" if data["cache"] else "\n"),
+)
+
+
+@pytest.mark.parametrize("empty", [False, True])
+@pytest.mark.parametrize("spell", [*CLOSED, *OPEN])
+def test_a_cache_file_in_any_spelling_is_continued(vectors, place, spell, empty):
+    tune(vectors, {"block_size_x": [64]})
+    path = place / "cache.json"
+    data = json.loads(path.read_text())
+    before = {} if empty else data["cache"]
+    path.write_bytes(spell({**data, "cache": before}).encode())
+    results, _ = tune(vectors)
+    assert len(results) == 3
+    after = json.loads(path.read_text())
+    assert sorted(after["cache"]) == ["128", "256", "64"] and before.items() <= after["cache"].items()
+    assert after["device_name"] == "vgpu:a100"
+
+
+@pytest.mark.parametrize("spell", [*CLOSED, *OPEN])
+def test_a_cache_file_is_opened_and_closed_in_any_spelling(place, spell):
+    data = {"device_name": "d", "tune_params_keys": ["x"], "cache": {"1": {"x": 1, "time": 0.5}}}
+    path = place / "c.json"
+    for rows in (data["cache"], {}):
+        path.write_text(spell({**data, "cache": rows}))
+        read = cache.read_cache(path)
+        cache.store_cache("2", {"x": 2, "time": 0.25}, path, read["cache"])
+        cache.close_cache(path)
+        assert json.loads(path.read_text())["cache"] == {**rows, "2": {"x": 2, "time": 0.25}}
+        cache.close_cache(path)
+        assert len(json.loads(path.read_text())["cache"]) == len(rows) + 1
+
+
+def test_a_cache_file_without_a_device_is_not_overwritten(vectors, place):
+    tune(vectors)
+    path = place / "cache.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "device_name": ""}))
+    text = path.read_text()
+    with pytest.raises(ValueError, match="different device.*cache: none"):
+        tune(vectors, {"block_size_x": [64, 512]})
+    assert json.loads(path.read_text()) == json.loads(text)
+
+
+@pytest.mark.parametrize("missing", ["device_name", "kernel_name", "tune_params_keys"])
+def test_a_file_without_the_head_of_a_cache_is_refused(vectors, place, missing):
+    tune(vectors, {"block_size_x": [64]})
+    path = place / "cache.json"
+    data = json.loads(path.read_text())
+    del data[missing]
+    path.write_text(json.dumps(data))
+    with pytest.raises(ValueError, match=f"not a cache file of Kernel Tuner: it has no `{missing}`"):
+        tune(vectors)
+
+
+def test_a_complete_cache_file_is_closed_and_that_of_another_device_is_refused(vectors, place):
+    tune(vectors)
+    path = place / "cache.json"
+    text = path.read_text()
+    path.write_text(text[: -len("}\n}")] + ",")
+    assert len(tune(vectors)[0]) == 3
+    json.loads(path.read_text())
+    path.write_text(text.replace("vgpu:a100", "NVIDIA A100"))
+    with pytest.raises(ValueError, match="different device .cache: NVIDIA A100, actual: vgpu:a100"):
+        tune(vectors)
+
+
+def test_results_of_kernel_tuner_have_the_keys_of_ours_and_no_time_is_spent_on_them(vectors, place):
+    tune(vectors)
+    path = place / "cache.json"
+    data = json.loads(path.read_text())
+    ours = ("verdict", "timing", "reference", "compared")
+    data["cache"] = {entry: {name: row[name] for name in row if name not in ours} for entry, row in data["cache"].items()}
+    data["cache"]["256"]["__error__"] = data["cache"]["256"]["time"] = "CompilationFailedConfig"
+    path.write_text(json.dumps(data))
+    for options in ({}, {"simulation_mode": True}):
+        results, _ = tune(vectors, **options)
+        found = {row["block_size_x"]: tuple(row[name] for name in ours) for row in results}
+        assert found[64] == ("ok", "recorded", "cache file", None)
+        assert found[256] == ("compile_failed", "recorded", "cache file", None)
+        assert all((row["benchmark_time"] > 0) == bool(options) for row in results)

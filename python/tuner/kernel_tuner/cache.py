@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -14,7 +16,6 @@ from .restrictions import Restriction
 from .util import ErrorConfig, NpEncoder, error_named
 
 Row = Dict[str, Any]
-_CLOSED = ("}\n}", "}}}")
 
 
 def with_ending(path: Union[str, Path]) -> str:
@@ -31,19 +32,10 @@ def key(params: Mapping[str, Any]) -> str:
 def read_cache(cachefile: Union[str, Path], open_cache: bool = True) -> Dict[str, Any]:
     """Reads a cache file, closed or not. With `open_cache` the file can be appended to afterwards."""
     path = with_ending(cachefile)
-    with open(path, encoding="utf-8") as file:
-        text = file.read().strip()
-    if text and not text.endswith(_CLOSED):
-        text = text.rstrip(",") + "}\n}"
-    elif open_cache and text:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text[:-3] + ",")
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"{path} is not a cache file of Kernel Tuner: {error}") from error
-    if not isinstance(data, dict) or not isinstance(data.get("cache"), dict):
-        raise ValueError(f"{path} is not a cache file of Kernel Tuner: it has no `cache`")
+    text = _text_of(path)
+    data = _parsed(path, text)
+    if open_cache and not _can_be_appended(text, data):
+        _replace(path, _open_text(data))
     for row in data["cache"].values():
         for value in list(row.values()):
             error_config = error_named(value)
@@ -57,11 +49,70 @@ def close_cache(cachefile: Union[str, Path]) -> None:
     path = with_ending(cachefile)
     if not os.path.isfile(path):
         raise ValueError(f"the cache file {path} does not exist")
+    text = _text_of(path)
+    try:
+        json.loads(text)
+    except ValueError:
+        _parsed(path, text)
+        _replace(path, _closed_text(text))
+
+
+def _text_of(path: str) -> str:
     with open(path, encoding="utf-8") as file:
-        text = file.read()
-    if text.endswith(","):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text[:-1] + "}\n}")
+        return file.read().strip()
+
+
+def _closed_text(text: str) -> str:
+    """Returns the text of a file that was appended to as valid JSON."""
+    return text.rstrip(",") + "}\n}"
+
+
+def _parsed(path: str, text: str) -> Dict[str, Any]:
+    """Returns the contents of a cache file, closed or not; raises ValueError if it is none."""
+    try:
+        try:
+            data = json.loads(text)
+        except ValueError:
+            data = json.loads(_closed_text(text))
+    except ValueError as error:
+        raise ValueError(f"{path} is not a cache file of Kernel Tuner: {error}") from error
+    if not isinstance(data, dict) or not isinstance(data.get("cache"), dict):
+        raise ValueError(f"{path} is not a cache file of Kernel Tuner: it has no `cache`")
+    if not all(isinstance(row, dict) for row in data["cache"].values()):
+        raise ValueError(f"{path} is not a cache file of Kernel Tuner: a result is no dict")
+    return dict(data)
+
+
+def _can_be_appended(text: str, data: Mapping[str, Any]) -> bool:
+    """Reports whether a row may follow the text of a cache file."""
+    return text.endswith("," if data["cache"] else "{")
+
+
+def _open_text(data: Mapping[str, Any]) -> str:
+    """Returns the text of a cache file to which rows are appended."""
+    head = {name: value for name, value in data.items() if name != "cache"}
+    text = json.dumps({**head, "cache": {}}, cls=NpEncoder, indent="")
+    return text[: -len("}\n}")] + "".join(_row_text(entry, row) for entry, row in data["cache"].items())
+
+
+def _row_text(entry: str, row: Mapping[str, Any]) -> str:
+    return "\n" + json.dumps({entry: row}, cls=NpEncoder)[1:-1] + ","
+
+
+def _replace(path: str, text: str) -> None:
+    """Writes a file at once: an interruption leaves the old one."""
+    target = os.path.realpath(path)
+    handle, name = tempfile.mkstemp(prefix=".cache-", dir=os.path.dirname(target))
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.copymode(target, name)
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
 def store_cache(
@@ -74,7 +125,7 @@ def store_cache(
     if cachefile:
         row = {name: str(value) if isinstance(value, ErrorConfig) else value for name, value in params.items()}
         with open(with_ending(cachefile), "a", encoding="utf-8") as file:
-            file.write("\n" + json.dumps({entry: row}, cls=NpEncoder)[1:-1] + ",")
+            file.write(_row_text(entry, row))
 
 
 def header(
@@ -107,9 +158,9 @@ class CacheFile:
         self._header = dict(header)
         self._cache: Dict[str, Any] = {}
         self._opened = False
-        #: Device that the file names.
-        self.device_name = ""
-        if os.path.isfile(self.path):
+        #: Device that the file names: none (`""`) in one of a host kernel, None where there is no file.
+        self.device_name: Optional[str] = None
+        if os.path.exists(self.path):
             data = read_cache(self.path, open_cache=False)
             self._check(data)
             self._cache = data["cache"]
@@ -128,17 +179,22 @@ class CacheFile:
         """Opens the file for a device, or makes it; raises ValueError if it is another device's."""
         if self._opened:
             return
-        if self.device_name and self.device_name != device_name:
-            raise ValueError(
-                f"Cannot load cache which contains results for different device (cache: {self.device_name}, actual: "
-                f"{device_name}); use another file"
-            )
-        if self.device_name:
+        self.check_device(device_name)
+        if self.device_name is not None:
             read_cache(self.path)
         else:
-            text = json.dumps({"device_name": device_name, **self._header, "cache": {}}, cls=NpEncoder, indent="")
-            Path(self.path).write_text(text[:-3], encoding="utf-8")
+            # Not over a file that another process has made meanwhile.
+            with open(self.path, "x", encoding="utf-8") as file:
+                file.write(_open_text({"device_name": device_name, **self._header, "cache": {}}))
         self.device_name, self._opened = device_name, True
+
+    def check_device(self, device_name: str) -> None:
+        """Raises ValueError if the file is another device's."""
+        if self.device_name is not None and self.device_name != device_name:
+            raise ValueError(
+                f"Cannot load cache which contains results for different device (cache: {self.device_name or 'none'}, "
+                f"actual: {device_name}); use another file"
+            )
 
     def store(self, row: Row, tune_params: Mapping[str, Any]) -> None:
         """Appends a result."""
@@ -146,11 +202,14 @@ class CacheFile:
 
     def close(self) -> None:
         """Makes the file valid JSON."""
-        if self._opened:
+        if os.path.isfile(self.path):
             close_cache(self.path)
 
     def _check(self, data: Mapping[str, Any]) -> None:
         wanted = self._header
+        missing = [name for name in ("device_name", "kernel_name", "tune_params_keys") if name not in data]
+        if missing:
+            raise ValueError(f"{self.path} is not a cache file of Kernel Tuner: it has no `{missing[0]}`")
         if data["kernel_name"] != wanted["kernel_name"]:
             raise ValueError(
                 f"Cannot load cache which contains results for different kernel (cache: {data['kernel_name']}, actual: "
@@ -192,6 +251,9 @@ def filtered(
     names = list(data["tune_params_keys"])
     kept = {}
     for entry, row in data["cache"].items():
+        missing = [name for name in names if name not in row]
+        if missing:
+            raise ValueError(f"the result {entry} of the cache file lacks the parameter {missing[0]}; remove it")
         params = {name: row[name] for name in names}
         inside = all(params[name] in tune_params.get(name, [params[name]]) for name in names)
         if inside and all(rule.holds(params) for rule in rules):

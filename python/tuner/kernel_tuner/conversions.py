@@ -4,11 +4,11 @@ size, and warns at most."""
 from __future__ import annotations
 
 import re
-import warnings
 from typing import Any, Dict, List, Optional
 
 import numpy as np
 
+from .notices import warn
 from .signature import Parameter
 
 _QUALIFIERS = {"const", "volatile", "register", "__restrict__", "restrict", "static", "struct", "__grid_constant__"}
@@ -76,11 +76,10 @@ def convert_argument(place: int, parameter: Parameter, argument: Any) -> Any:
         changed = wanted.kind != "f" and not (wanted.kind == "b" or converted == argument or _same_bits(converted, argument))
         if changed:
             raise ValueError(f"argument {place} is {argument} and `{parameter.text}` cannot hold it; pass numpy.{wanted.name}(...)")
-    warnings.warn(
+    warn(
+        ConvertedArgumentWarning,
         f"argument {place} has the dtype {argument.dtype} and the parameter is `{parameter.text}`: it is passed as "
         f"{wanted.name}",
-        ConvertedArgumentWarning,
-        stacklevel=2,
     )
     return converted
 

@@ -319,6 +319,16 @@ def evaluate(text: str, params: Mapping[str, Any]) -> Any:
     return _evaluate(_compiled(text), {name: number_of(value) for name, value in params.items()})
 
 
+def with_numbers(size: Callable[[Params], Any]) -> Callable[[Params], Any]:
+    """Returns the function of a problem size with the values of texts that it returns."""
+
+    def sizes(params: Params) -> Any:
+        # A symbol answers no `isinstance`.
+        return [evaluate(each, params) if type(each) is str else each for each in listed(size(params))]
+
+    return sizes
+
+
 def number_of(value: Any) -> Any:
     """Returns the number that a text spells, and any other value as it is."""
     # A symbol answers no `isinstance`.

@@ -18,3 +18,9 @@ def include_of(source: str) -> str:
     names = {found[0] for found in _NAMES.finditer(source)}
     missing = [name for name in names if not any(re.search(pattern.format(name), source) for pattern in _DEFINED)]
     return "#include <cuda_runtime.h>\n" if missing else ""
+
+
+def defines_macro(source: str, name: str) -> bool:
+    """Reports whether a source defines a macro whatever is defined before."""
+    guarded = re.search(rf"(?m)^[ \t]*#[ \t]*(ifndef[ \t]+|if[^\n]*defined[ (]*){name}\b", source)
+    return guarded is None and re.search(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{name}\b", source) is not None

@@ -20,10 +20,13 @@ from . import cache as cache_files
 from . import limits, observers as known_observers, searches, strategies, util
 from .arguments import check_answer, named_to_host, scalars_at, to_host
 from .problem import Problem, read_source
+from .published import publish
 from .references import run_whole
 from .restrictions import Restriction, count_configurations, read as read_restrictions
 from .rows import Row, add_metrics, check_objectives
-from .runs import IgnoredArgumentWarning, Session, run_session, tell_once, write_checked_reference
+from .notices import IgnoredArgumentWarning, tell_once
+from .runs import run_session, with_kind, write_checked_reference
+from .session import Session
 from .space import Export
 
 #: Strategies by name.
@@ -118,13 +121,15 @@ def tune_kernel(
     )  # fmt: skip
     constant = [parameter.pointer and parameter.constant for parameter in problem.parameters]
     expected = check_answer(answer, problem.arguments, verify is not None, constant)
-    with _folder(export_space) as folder:
+    with _folder() as folder:
         session = Session(
             problem, Export(problem, folder), chosen, expected, atol, util.normalize_verify_function(verify),
-            metrics, honoured, quiet, verbose, _database(db), search, objectives=[name for name, _ in aims],
+            metrics, honoured, quiet, verbose, _database(db), search, [name for name, _ in aims],
+            has_answer=answer is not None and len(answer) > 0,
         )  # fmt: skip
         if export_space is not None:
             write_checked_reference(session)
+            publish(folder, export_space, problem)
             return [], {"export_space": str(export_space)}
         if cache is not None:
             header = cache_files.header(kernel_name, problem_size, values, aims)
@@ -171,7 +176,7 @@ def run_kernel(
         (grid_div_x, grid_div_y, grid_div_z), _block_names(block_size_names, tune_params),
         smem_args, _constants(cmem_args), list(compiler_options or ()), defines,
     )  # fmt: skip
-    with _folder(None) as folder:
+    with _folder() as folder:
         export = Export(problem, folder)
         outputs, row = run_whole(export, problem.first, limits.device() or device_name(device))
         if outputs is None:
@@ -227,6 +232,8 @@ def _values(tune_params: Mapping[str, Sequence[Any]], with_macros: bool = True) 
     """
     found: Dict[str, List[Any]] = {}
     for name, listed in tune_params.items():
+        if with_macros and name in util.RESULT_KEYS:
+            raise ValueError(f"a parameter {name} has the forbidden name of a key of each result; rename it")
         if isinstance(listed, (str, bytes)) or not hasattr(listed, "__iter__"):
             raise TypeError(f"the values of {name} are {listed!r}; give a list, such as [{listed!r}]")
         texts: Dict[Any, Any] = {}
@@ -276,11 +283,8 @@ def _database(db: Optional[Union[str, Path]]) -> str:
 
 
 @contextmanager
-def _folder(export_space: Optional[Union[str, Path]]) -> Iterator[Path]:
-    """Gives the folder of a search space: the exported one, or one that is removed at the end."""
-    if export_space is not None:
-        yield Path(export_space)
-        return
+def _folder() -> Iterator[Path]:
+    """Gives a folder for a search space, which is removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="tuner-"))
     try:
         yield folder
@@ -332,8 +336,11 @@ def _simulate(
         def receive(event: Row) -> None:
             if event["event"] != "trial":
                 return
-            row = dict(kept["cache"][cache_files.key(event["config"])])
-            row.update({name: row.get(name, 0.0) for name in util.TIMINGS}, timing="recorded")
+            row = with_kind(kept["cache"][cache_files.key(event["config"])])
+            row.update({name: row.get(name, 0.0) for name in util.TIMINGS if name not in tune_params})
+            # A parameter of another tuner may have this name.
+            if "timing" not in tune_params:
+                row["timing"] = "recorded"
             if "__error__" not in row:
                 add_metrics(row, metrics)
                 check_objectives(row, [name for name, _ in aims])
@@ -360,6 +367,7 @@ def _finish(
         "compiler_options": list(compiler_options or ()),
         "device_properties": {},
         "timing": session.results[-1].get("timing") if session.results else None,
+        "interrupted": session.interrupted,
     }
     _show_best(session.results, aims, session.problem.tune_params, session.metrics, env, session.quiet)
     seconds = time.perf_counter() - session.started

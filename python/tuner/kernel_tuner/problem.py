@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
@@ -14,6 +13,7 @@ from . import restrictions, signature, spelling
 from .arguments import scalars_at
 from .conversions import convert_arguments, declared_dtype, type_key
 from .expressions import replace_params
+from .notices import warn
 from .tables import Params, Reader
 from .tunable_scalars import is_converted, passed_type
 from .tunable_types import choosers
@@ -91,9 +91,7 @@ class Problem:
 
     def _unknown_parameters(self, why: str) -> List[signature.Parameter]:
         """Returns parameters that fit the arguments: each array may be written."""
-        warnings.warn(
-            f"the kernel `{self.kernel_name}` {why}: all arrays count as outputs", UnknownSignatureWarning, stacklevel=4
-        )
+        warn(UnknownSignatureWarning, f"the kernel `{self.kernel_name}` {why}: all arrays count as outputs")
         arrays = [isinstance(argument, np.ndarray) for argument in self.arguments]
         return [signature.Parameter(None, f"argument {at}", array, False, array) for at, array in enumerate(arrays)]
 

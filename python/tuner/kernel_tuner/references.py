@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 import shutil
-import warnings
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 import numpy as np
@@ -14,9 +13,10 @@ from .. import check
 from .._errors import TunerError
 from .arguments import from_bytes
 from .cache import key
+from .notices import warn
 from .problem import Problem
 from .restrictions import valid_configurations
-from .space import PROBLEM, Export, Reference
+from .space import Export, Reference
 from .tables import Params
 
 Row = Dict[str, Any]
@@ -25,6 +25,15 @@ FIRST_TRIED = 16
 # Configurations among which those are chosen: an enumeration begins with ones that differ in a parameter.
 _ENUMERATED_MAX = 20_000
 _SPREAD_SEED = 1
+_NOTHING = """version: 1
+kernel: nothing
+source: nothing.cu
+problems: { none: { } }
+arguments: []
+launches:
+  - { entry: nothing, grid: [1], block: [1] }
+reference: none
+"""
 
 
 class RaceWarning(UserWarning):
@@ -107,11 +116,7 @@ def allow_same_values(export: Export, params: Params, device: str, detail: str) 
     if row["verdict"] not in ("ok", "unchecked"):
         export.same_value_writes = False
         return False
-    warnings.warn(
-        f"{export.problem.kernel_name}: threads write the same value to one place without an order: {detail}",
-        RaceWarning,
-        stacklevel=3,
-    )
+    warn(RaceWarning, f"{export.problem.kernel_name}: threads write the same value to one place without an order: {detail}")
     return True
 
 
@@ -123,7 +128,7 @@ def inspect_configuration(export: Export, params: Params, device: str) -> Tuple[
     folder = export.folder / "outputs"
     shutil.rmtree(folder, ignore_errors=True)
     row = check(
-        path, problem=PROBLEM, device=device, configs=[{}], options=["--outputs", str(folder)], cwd=str(export.folder)
+        path, problem=export.problem_name, device=device, configs=[{}], options=["--outputs", str(folder)], cwd=str(export.folder)
     )[0]
     path.unlink()
     outputs = {}
@@ -149,3 +154,11 @@ def run_whole(export: Export, params: Params, device: str) -> Tuple[Optional[Dic
             "smaller problem"
         )
     return outputs, row
+
+
+def find_device_name(export: Export, device: str) -> str:
+    """Returns the name of a device as results have it, by a kernel that does nothing."""
+    (export.folder / "nothing.cu").write_text("__global__ void nothing() {}\n", encoding="utf-8")
+    path = export.folder / "nothing.yaml"
+    path.write_text(_NOTHING, encoding="utf-8")
+    return str(check(path, device=device, configs=[{}], cwd=str(export.folder))[0]["device"])

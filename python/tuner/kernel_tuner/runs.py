@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import time
-import warnings
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
+from typing import Any, Dict, Mapping, Optional, Sequence
 
-from .. import tune
 from .._errors import TunerError
 from . import cache as cache_files
-from . import observers as known_observers
-from . import references, restrictions, searches, util
-from .problem import Problem
-from .rows import Row, add_metrics, check_objectives, incorrect, passed, reason
-from .space import PROBLEM, Export, Reference
-from .tables import Params
-from .verification import PartialResultsWarning, are_partial_results, call_verify, sums_agree
+from . import references, restrictions, util
+from .notices import IgnoredArgumentWarning, tell_once
+from .rows import Row, add_metrics, check_objectives, incorrect, passed
+from .session import FailedConfigurationsWarning, FirstConfigurationWarning, PredictedTimeWarning, Session
+from .space import Reference
+from .verification import PartialResultsWarning, are_partial_results, sums_agree
+from .verified import run_verified
+
+__all__ = [
+    "FailedConfigurationsWarning",
+    "FirstConfigurationWarning",
+    "IgnoredArgumentWarning",
+    "PredictedTimeWarning",
+    "Session",
+    "run_session",
+    "tell_once",
+    "write_checked_reference",
+]
 
 _FIRST_REFERENCE = "first configuration"
 _SUM_REFERENCE = "sums of the first configuration"
@@ -32,28 +38,12 @@ _ATTEMPTS = 6
 _LONELY = 3
 _RACES_EXAMINED = 4
 _DIFFERENCES_EXAMINED = 4
-_REASONS_SHOWN = 3
 # The program's words for expected values of which none is a number.
 _UNDEFINED = "every expected value of"
 # Its words for a reference with a hazard.
 _REFUSED = "the reference kernel"
-_told: Set[str] = set()
-
-
-class PredictedTimeWarning(UserWarning):
-    """Times are predicted, because there is no GPU."""
-
-
-class FirstConfigurationWarning(UserWarning):
-    """Without `answer` the outputs of the first configuration are the expected values."""
-
-
-class IgnoredArgumentWarning(UserWarning):
-    """An argument that has no effect here."""
-
-
-class FailedConfigurationsWarning(UserWarning):
-    """No configuration passed."""
+# Of results that a cache file of Kernel Tuner holds.
+_CACHE_REFERENCE = "cache file"
 
 
 class _Restart(Exception):
@@ -62,64 +52,6 @@ class _Restart(Exception):
 
 class _PartialResults(Exception):
     """The outputs are partial results, of which only sums are comparable."""
-
-
-@dataclass
-class Session:
-    """One call of `tune_kernel`."""
-
-    problem: Problem
-    export: Export
-    device: str
-    answer: List[Any]
-    atol: float
-    verify: Optional[Callable[..., Any]]
-    metrics: Optional[Mapping[str, Any]]
-    observers: Sequence[Any]
-    quiet: bool
-    verbose: bool
-    db: str
-    search: searches.Search
-    objectives: Sequence[str] = ()
-    cache: Optional[cache_files.CacheFile] = None
-    results: List[Row] = field(default_factory=list)
-    reference: str = "answer"
-    #: Results whose reference has not been seen to work, and configurations that are no reference.
-    pending: List[Row] = field(default_factory=list)
-    proven: bool = False
-    failed: Set[str] = field(default_factory=set)
-    attempts: int = 0
-    #: References with which no other configuration agreed.
-    lonely: List[Params] = field(default_factory=list)
-    #: Outputs that the answer leaves out begin without contents.
-    scratch: bool = True
-    #: Races that were examined: whether threads write equal values.
-    races: int = 0
-    #: Wrong results that were examined: whether they are partial results.
-    differences: int = 0
-    #: Outputs of the first configuration, by its key.
-    outputs: Dict[str, Optional[Dict[int, Any]]] = field(default_factory=dict)
-    device_name: str = ""
-    run_id: str = ""
-    reasons: Set[str] = field(default_factory=set)
-    started: float = field(default_factory=time.perf_counter)
-    reported: float = field(default_factory=time.perf_counter)
-
-
-def tell_once(kind: type, message: str) -> None:
-    """Warns once in a process."""
-    if message not in _told:
-        _told.add(message)
-        warnings.warn(message, kind, stacklevel=_script_level())
-
-
-def _script_level() -> int:
-    """Returns the stack level of the caller outside of this package, for a warning."""
-    level, frame = 2, inspect.currentframe()
-    frame = frame.f_back if frame else None
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tuner":
-        level, frame = level + 1, frame.f_back
-    return level - 1
 
 
 def write_reference(session: Session) -> Path:
@@ -158,27 +90,39 @@ def write_checked_reference(session: Session) -> Path:
 
 def run_session(session: Session) -> None:
     """Runs a search and adds its results to those of the cache file; raises ValueError if there is nothing to
-    compare."""
+    compare. Ctrl-C ends it, and a second one raises KeyboardInterrupt."""
     if not session.problem.outputs() and all(value is None for value in session.answer):
         raise ValueError(
             f"{session.problem.kernel_name} writes to none of its arguments, so no result can be checked, and none has a "
             "time; write a result to an array, or pass answer=[...]"
         )
+    try:
+        _search(session)
+    except KeyboardInterrupt:
+        if session.interrupted:
+            raise
+        session.interrupt()
+    session.warn_of_failures()
+
+
+def _search(session: Session) -> None:
     known = _take_known(session)
     evals = session.search.evals
     left = None if evals is None else evals - len(session.results)
+    if (left is not None and left <= 0) or (known and not _leave_out(session, known)):
+        assert session.cache is not None
+        session.device_name = references.find_device_name(session.export, session.device)
+        session.cache.check_device(session.device_name)
+        return
     if session.verify is not None:
-        _run_verified(session, known, left)
-    elif (left is None or left > 0) and (not known or _leave_out(session, known)):
-        begin = len(session.results)
-        try:
-            _run_compared(session, left)
-        except _PartialResults:
-            del session.results[begin:]
-            _run_verified(session, known, left)
-    elif session.cache is not None:
-        session.device_name = session.cache.device_name
-    _warn_of_failures(session)
+        run_verified(session, known, left)
+        return
+    begin = len(session.results)
+    try:
+        _run_compared(session, left)
+    except _PartialResults:
+        del session.results[begin:]
+        run_verified(session, known, left, _SUM_REFERENCE)
 
 
 def _take_known(session: Session) -> Dict[str, Row]:
@@ -187,12 +131,19 @@ def _take_known(session: Session) -> Dict[str, Row]:
         return {}
     known = session.cache.known(session.problem.tune_params, session.problem.rules)
     for row in list(known.values())[: session.search.evals]:
-        row = dict(row)
+        row = with_kind(row)
+        row.update(compile_time=0.0, verification_time=0.0, benchmark_time=0.0)
         if "__error__" not in row:
             add_metrics(row, session.metrics)
             check_objectives(row, session.objectives)
         session.results.append(row)
     return known
+
+
+def with_kind(row: Mapping[str, Any]) -> Row:
+    """Returns a copy of a result of a cache file with the keys that Kernel Tuner's results lack."""
+    kind = {"verdict": util.verdict_of(row.get("__error__")), "timing": "recorded", "reference": _CACHE_REFERENCE, "compared": None}
+    return {**row, **{name: value for name, value in kind.items() if name not in row}}
 
 
 def _leave_out(session: Session, known: Mapping[str, Row]) -> bool:
@@ -219,14 +170,14 @@ def _run_compared(session: Session, evals: Optional[int]) -> None:
             if session.reference == _NO_REFERENCE and session.problem.outputs():
                 _check_each(session, evals)
             else:
-                _tune(session, path, session.search, evals)
+                session.tune(path, session.search, evals, lambda row: _doubt(session, row))
             if not session.pending:
                 return
             if not passed(session.pending, session.problem.first):
                 _replace_reference(session)
             elif len(incorrect(session.pending)) < 2:
                 session.proven = True
-                _flush(session)
+                session.flush()
             else:
                 _replace_lonely(session)
             return
@@ -258,7 +209,7 @@ def _replace_reference(session: Session) -> None:
     """Begins again with another reference; after some attempts keeps the results as they are."""
     if session.attempts >= _ATTEMPTS:
         session.proven = True
-        _flush(session)
+        session.flush()
         return
     with_other_reference(session)
     raise _Restart
@@ -298,7 +249,7 @@ def _doubt(session: Session, row: Row) -> bool:
     # That the reference agrees with itself proves nothing.
     if not failed and not undefined and params != problem.first:
         session.proven = True
-        _flush(session)
+        session.flush()
         return False
     session.pending.append(row)
     alone = passed(session.pending, problem.first)
@@ -330,7 +281,6 @@ def _examine_difference(session: Session, params: Mapping[str, Any]) -> None:
         return sums_agree(before, expected, {place: host[place] for place in expected})
 
     session.verify = verify
-    session.reference = _SUM_REFERENCE
     raise _PartialResults
 
 
@@ -362,136 +312,6 @@ def _check_each(session: Session, evals: Optional[int]) -> None:
                 problem.first, session.reference = params, _FIRST_REFERENCE
                 raise _Restart
             verdict, detail = "incorrect", "no element of its outputs is a finite number"
-        _open_cache(session, str(checked.get("device") or session.device))
+        session.open_cache(str(checked.get("device") or session.device))
         config = {problem.names[name]: value for name, value in params.items()}
-        _add(session, _row_of(session, {"config": config, "verdict": verdict, "detail": detail}))
-
-
-def _open_cache(session: Session, device_name: str) -> None:
-    session.device_name = device_name
-    if session.cache is not None:
-        session.cache.open(device_name)
-
-
-def _flush(session: Session) -> None:
-    """Adds the results that waited."""
-    waiting = list(session.pending)
-    session.pending.clear()
-    for row in waiting:
-        _add(session, row)
-
-
-def _tune(session: Session, path: Path, search: searches.Search, evals: Optional[int]) -> None:
-    """Runs the tuner on a search space and adds its results."""
-
-    def receive(event: Row) -> None:
-        if event["event"] == "run_started":
-            session.run_id = event["run_id"]
-            _open_cache(session, event["device"])
-            if event["device_kind"] == "vgpu":
-                tell_once(PredictedTimeWarning, f"there is no GPU: times are predicted for {event['device']}")
-        elif event["event"] == "trial":
-            row = _row_of(session, event)
-            if not _doubt(session, row):
-                _add(session, row)
-
-    results = tune(
-        path, device=session.device, evals=evals, budget=search.budget, strategy=search.strategy, seed=search.seed,
-        db=session.db, options=search.options, on_event=receive, progress=False, cwd=str(session.export.folder),
-    )  # fmt: skip
-    if results.interrupted:
-        tell_once(IgnoredArgumentWarning, "interrupted: these are the results until now")
-        session.proven = True
-        _flush(session)
-
-
-def _row_of(session: Session, event: Mapping[str, Any]) -> Row:
-    """Converts a trial to a result of Kernel Tuner."""
-    back = {text: name for name, text in session.problem.names.items()}
-    row: Row = {back.get(name, name): value for name, value in event["config"].items()}
-    row = {name: row[name] for name in session.problem.tune_params}
-    verdict = event["verdict"]
-    if event.get("time_us") is None:
-        row["__error__"] = util.error_of(verdict)
-    else:
-        row["time"] = event["time_us"] / 1000
-        row["times"] = [row["time"]]
-    row.update(verdict=verdict, timing=event.get("timing") or "predicted", reference=session.reference)
-    row["compared"] = event.get("compared")
-    if event.get("detail"):
-        row["detail"] = event["detail"]
-    row.update({name: 0.0 for name in util.TIMINGS})
-    row.update(known_observers.measure(session.observers, session.db, session.run_id, event))
-    return row
-
-
-def _add(session: Session, row: Row) -> None:
-    """Adds a result with its metrics, prints it and writes it to the cache."""
-    now = time.perf_counter()
-    row["benchmark_time"] = 1000 * (now - session.reported)
-    session.reported = now
-    if "__error__" not in row:
-        add_metrics(row, session.metrics)
-        check_objectives(row, session.objectives)
-    row["timestamp"] = str(datetime.now(timezone.utc))
-    session.results.append(row)
-    if session.cache is not None:
-        session.cache.store(row, session.problem.tune_params)
-    if session.quiet:
-        return
-    if "__error__" not in row:
-        keys = [*session.problem.tune_params, "time", *(session.metrics or ())]
-        print(util.get_config_string(row, keys, {"time": "ms"}), flush=True)
-    elif session.verbose or reason(row) not in session.reasons:
-        # The first configuration with a reason stands for the others.
-        session.reasons.add(reason(row))
-        print(f"{util.get_config_string(row, list(session.problem.tune_params))}: {reason(row)}", flush=True)
-
-
-def _warn_of_failures(session: Session) -> None:
-    """Warns with the reasons if no configuration passed."""
-    rows = session.results
-    if not rows or any("__error__" not in row for row in rows):
-        return
-    reasons = list(dict.fromkeys(reason(row) for row in rows))
-    shown = "; ".join(reasons[:_REASONS_SHOWN]) + (f"; {len(reasons) - _REASONS_SHOWN} more" if reasons[_REASONS_SHOWN:] else "")
-    warnings.warn(
-        f"none of {len(rows)} configurations of {session.problem.kernel_name} passed: {shown}",
-        FailedConfigurationsWarning,
-        stacklevel=_script_level(),
-    )
-
-
-def _run_verified(session: Session, known: Mapping[str, Row], evals: Optional[int]) -> None:
-    """Tries configurations one by one: each is run whole, `verify` judges its outputs, and the gate
-    judges it again with these as expected values."""
-    problem, export, search = session.problem, session.export, session.search
-    if session.reference != _SUM_REFERENCE:
-        session.reference = "verify"
-    if search.strategy not in ("exhaustive", "random"):
-        tell_once(IgnoredArgumentWarning, f"outputs are verified in Python: configurations are tried at random, not by {search.strategy}")
-    configs = restrictions.valid_configurations(problem.tune_params, problem.rules, problem.block_size_names)
-    answer = session.answer if any(value is not None for value in session.answer) else None
-    started = time.monotonic()
-    number = 0
-    for params in search.ordered(configs):
-        spent = time.monotonic() - started
-        if (evals is not None and number >= evals) or (search.budget is not None and spent > search.budget):
-            break
-        if cache_files.key(params) in known:
-            continue
-        number += 1
-        outputs, row = references.run_whole(export, params, session.device)
-        verdict, detail = str(row["verdict"]), str(row.get("detail", ""))
-        if outputs is not None:
-            host = [outputs.get(place, value) for place, value in enumerate(problem.arguments)]
-            verdict = "ok" if call_verify(session.verify, answer, host, session.atol, params) else "incorrect"
-            detail = "verify returned False" if session.reference == "verify" else "the sums of its outputs differ"
-        if verdict != "ok":
-            config = {problem.names[name]: value for name, value in params.items()}
-            _open_cache(session, str(row.get("device") or session.device))
-            _add(session, _row_of(session, {"config": config, "verdict": verdict, "detail": detail}))
-            continue
-        values = {place: outputs[place] for place in problem.outputs()} if outputs else {}
-        path = export.write(Reference(values=values), configuration=params, problem_name=f"{PROBLEM}_{number}")
-        _tune(session, path, search.alone(), 1)
+        session.add(session.row_of({"config": config, "verdict": verdict, "detail": detail}))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import random
-import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence, Set
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence
 
+from .notices import tell_once
 from .tables import Params
 
 #: Strategies that have a counterpart. Others become `evolve`.
@@ -52,7 +52,6 @@ _OWN_OPTIONS = {
     **dict.fromkeys(("simulated_annealing", "dual_annealing", "basinhopping"), {"maxiter"}),
 }
 _ORDER_SEED = 1
-_told: Set[str] = set()
 
 
 class StrategyWarning(UserWarning):
@@ -104,10 +103,10 @@ def choose(strategy: Any, options: Optional[Mapping[str, Any]], seed: Optional[i
     name = _name(strategy)
     ours = STRATEGIES.get(name, "evolve")
     if name not in STRATEGIES:
-        _warn(f"the strategy {name} is replaced by evolve")
+        tell_once(StrategyWarning, f"the strategy {name} is replaced by evolve")
     ignored = [option for option in options if option not in _OPTIONS | _OWN_OPTIONS.get(name, set())]
     if ignored:
-        _warn(f"strategy_options of {name} without effect: {', '.join(ignored)}; remove them")
+        tell_once(StrategyWarning, f"strategy_options of {name} without effect: {', '.join(ignored)}; remove them")
     evals = _whole(options, "max_fevals", 0) or None
     limit = None if options.get("time_limit") is None else float(options["time_limit"])
     if limit is not None and not limit >= 0:
@@ -148,9 +147,3 @@ def _fraction(options: Mapping[str, Any]) -> float:
     if not 0 <= fraction <= 1:
         raise ValueError(f"fraction is {fraction}; give a number from 0 to 1")
     return fraction
-
-
-def _warn(message: str) -> None:
-    if message not in _told:
-        _told.add(message)
-        warnings.warn(message, StrategyWarning, stacklevel=5)

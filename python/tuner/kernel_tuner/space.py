@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple, Union
@@ -16,13 +17,18 @@ import numpy as np
 
 from . import expressions, restrictions, signature, tables
 from .arguments import declared_type, element_type
-from .implicit import include_of
+from .implicit import defines_macro, include_of
+from .notices import warn
 from .problem import Problem, folders_of_includes, included_files, read_source, with_copied_includes
 from .spelling import argument_file, compile_options, ending_of, quoted, save_array, scalar, scalar_value
 from .tables import Params
 from .tunable_scalars import NoFittingList, converting, head_macros
 
-PROBLEM = "script"
+#: Name of the file of a search space, and its first line.
+SPACE_FILE = "space.yaml"
+FIRST_LINE = "# Written by tuner.kernel_tuner."
+_PROBLEM = "script"
+_DIGEST_DIGITS = 8
 _AXES = ("x", "y", "z")
 _DEFAULT_THREADS = 256
 # Sources that are written beside the files of a script.
@@ -63,29 +69,33 @@ class Export:
         self._constraints: List[Tuple[str, str]] = []
         self._write_sources()
         self._write_arguments()
-        self._grid, self._block, self._shared = self._launch()
+        sizes = self._problem_size()
+        #: Name of the problem, another one for other sizes.
+        self.problem_name = self._name_problem(sizes)
+        self._grid, self._block, self._shared = self._launch(sizes)
         self._translate_rules()
 
     def write(
         self,
         reference: Optional[Reference] = None,
         *,
-        name: str = "space.yaml",
+        name: str = SPACE_FILE,
         configuration: Optional[Params] = None,
-        problem_name: str = PROBLEM,
+        problem_name: Optional[str] = None,
     ) -> Path:
         """Writes the search space and returns its path.
 
         :param configuration: the only configuration of the space
-        :param problem_name: name of the problem: spaces with other expected values have other names
+        :param problem_name: name of the problem, by default that of its sizes: spaces with other expected values
+            have other names
         """
         problem = self.problem
         lines = [
-            "# Written by tuner.kernel_tuner.",
+            FIRST_LINE,
             "version: 1",
             f"kernel: {quoted(signature.base_name(problem.kernel_name))}",
             "source: kernel.cu",
-            f"problems: {{ {problem_name}: {{ }} }}",
+            f"problems: {{ {problem_name or self.problem_name}: {{ }} }}",
         ]
         if problem.tune_params:
             lines.append("parameters:")
@@ -217,7 +227,7 @@ class Export:
         mentioned = set(re.findall(r"\w+", text))
         defaults = {name: str(_DEFAULT_THREADS if at == 0 else 1) for at, name in enumerate(problem.block_size_names)}
         for name, value in {**defaults, "kernel_tuner": "1"}.items():
-            if name in mentioned and name not in problem.tune_params and not _defines(text, name):
+            if name in mentioned and name not in problem.tune_params and not defines_macro(text, name):
                 self._derived[name] = value
         self._grid_macros = [axis for axis in _AXES if f"grid_size_{axis}" in mentioned]
 
@@ -266,10 +276,9 @@ class Export:
         used = set(re.findall(r"\w+", text))
         for name, values in problem.tune_params.items():
             if name not in used and len(values) > 1:
-                warnings.warn(
-                    f"the parameter {name} is used neither in the source nor in an option; remove it from tune_params",
+                warn(
                     UnusedParameterWarning,
-                    stacklevel=2,
+                    f"the parameter {name} is used neither in the source nor in an option; remove it from tune_params",
                 )
 
     # Data
@@ -346,9 +355,19 @@ class Export:
 
     # Launch
 
-    def _launch(self) -> Tuple[List[str], List[str], Optional[str]]:
+    def _name_problem(self, sizes: List[str]) -> str:
+        """Returns the name of the problem by its size, and by the sizes of the arguments: results of two problems of
+        one name displace each other in the database."""
+        described = [
+            [value.dtype.str, value.shape] if isinstance(value, np.ndarray) else [value.dtype.str, str(value)]
+            for value in self.problem.passed
+        ]
+        digest = hashlib.sha256(json.dumps([sizes, described]).encode()).hexdigest()[:_DIGEST_DIGITS]
+        numbers = [size for size in sizes if size.isdigit() and size != "1"]
+        return "_".join([_PROBLEM, *numbers, digest])
+
+    def _launch(self, sizes: List[str]) -> Tuple[List[str], List[str], Optional[str]]:
         problem = self.problem
-        sizes = self._problem_size()
         grid = []
         for axis, (size, divisor) in enumerate(zip(sizes, problem.grid_div)):
             text = self._divisor(divisor, problem.block_size_names[axis])
@@ -365,7 +384,7 @@ class Export:
         problem = self.problem
         size = problem.problem_size
         if callable(size):
-            texts = [f"int({text})" for text in self._translated(_with_numbers(size), "problem_size")]
+            texts = [f"int({text})" for text in self._translated(expressions.with_numbers(size), "problem_size")]
         else:
             listed = size if isinstance(size, (tuple, list)) or isinstance(size, np.ndarray) else (size,)
             texts = [self._extent(each) for each in listed]
@@ -468,19 +487,3 @@ class Export:
         if include:
             keys.append(f"include: [{', '.join(map(quoted, include))}]")
         return [f"compile: {{ {', '.join(keys)} }}"] if keys else []
-
-
-def _defines(source: str, name: str) -> bool:
-    """Reports whether a source defines a macro whatever is defined before."""
-    guarded = re.search(rf"(?m)^[ \t]*#[ \t]*(ifndef[ \t]+|if[^\n]*defined[ (]*){name}\b", source)
-    return guarded is None and re.search(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{name}\b", source) is not None
-
-
-def _with_numbers(size: Callable[[Params], Any]) -> Callable[[Params], Any]:
-    """Returns the function of a problem size with the values of texts that it returns."""
-
-    def sizes(params: Params) -> Any:
-        # A symbol answers no `isinstance`.
-        return [expressions.evaluate(each, params) if type(each) is str else each for each in expressions.listed(size(params))]
-
-    return sizes

@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import re
-import warnings
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from . import expressions
 from .._text import escaped
+from .notices import tell_once
 
 
 class DroppedOptionWarning(UserWarning):
@@ -73,11 +73,10 @@ def compile_options(
         else:
             kept += [expressions.replace_params(word, braced)] if chosen else [text for text in spelled if text]
     if dropped:
-        warnings.warn(
+        tell_once(
+            DroppedOptionWarning,
             f"compiler options left out: {' '.join(dropped)}; the target is that of the device, and host options "
             "have no use",
-            DroppedOptionWarning,
-            stacklevel=2,
         )
     return kept, include
 

@@ -7,7 +7,6 @@ import json
 import os
 import sys
 import tempfile
-import warnings
 from inspect import signature as _signature
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
@@ -15,11 +14,17 @@ import numpy as np
 
 from .._text import visible
 from .expressions import evaluate, replace_params as replace_param_occurrences
+from .notices import warn
 
 default_block_size_names = ["block_size_x", "block_size_y", "block_size_z"]
 #: Keys of a result with the milliseconds of its parts.
 TIMINGS = ("compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time")
-_MAXIMIZED = ("GFLOP/s", "TFLOP/s", "GB/s", "TB/s", "GFLOPS/W", "TFLOPS/W", "GFLOP/J", "TFLOP/J")
+#: Keys of a result besides the parameters and metrics.
+RESULT_KEYS = (
+    "time", "times", *TIMINGS, "timestamp", "verdict", "timing", "reference", "compared", "detail", "__error__",
+)  # fmt: skip
+_MAXIMIZED = ("fitness", "GFLOP/s", "TFLOP/s", "GB/s", "TB/s", "GFLOPS/W", "TFLOPS/W", "GFLOP/J", "TFLOP/J")
+_MINIMIZED = ("time", "energy", "cost", "loss")
 
 
 class ErrorConfig(str):
@@ -27,6 +32,10 @@ class ErrorConfig(str):
 
     def __new__(cls) -> "ErrorConfig":
         return super().__new__(cls, cls.__name__)
+
+    def __reduce__(self) -> Any:
+        # Texts are copied by their contents, which the class has.
+        return type(self), ()
 
 
 class InvalidConfig(ErrorConfig):
@@ -75,6 +84,14 @@ def error_of(verdict: str) -> ErrorConfig:
     return InvalidConfig() if verdict == "rejected" else RuntimeFailedConfig()
 
 
+def verdict_of(error: Any) -> str:
+    """Returns the verdict of an error of Kernel Tuner, or of a configuration without one (None)."""
+    if error is None:
+        return "ok"
+    # A configuration outside the restrictions has no result: `InvalidConfig` is a limit of the device.
+    return {"CompilationFailedConfig": "compile_failed", "InvalidConfig": "launch_failed"}.get(str(error), "crashed")
+
+
 def check_tune_params_list(
     tune_params: Mapping[str, Any], observers: Optional[Sequence[Any]], simulation_mode: Optional[bool] = False
 ) -> None:
@@ -111,10 +128,10 @@ def check_block_size_params_names_list(
     if block_size_names is not None:
         for name in block_size_names:
             if name not in tune_params:
-                warnings.warn(f"Block size name {name} is not specified in the tunable parameters list!", UserWarning)
+                warn(UserWarning, f"Block size name {name} is not specified in the tunable parameters list!")
         return block_size_names
     if not any(name.lower() in default_block_size_names for name in tune_params):
-        warnings.warn("None of the tunable parameters specify thread block dimensions!", UserWarning)
+        warn(UserWarning, "None of the tunable parameters specify thread block dimensions!")
         return None
     spelled = [name for name in tune_params if name.lower() in default_block_size_names and name not in default_block_size_names]
     return sorted(spelled, key=str.casefold)
@@ -204,10 +221,13 @@ def get_best_config(
 
 
 def get_pareto_results(
-    results: Sequence[Mapping[str, Any]], objectives: Sequence[str], higher_is_better: Sequence[bool]
-) -> List[Mapping[str, Any]]:
-    """Returns the results that no other one beats in all objectives."""
-    signs = [-1.0 if higher else 1.0 for higher in higher_is_better]
+    results: Sequence[Dict[str, Any]],
+    objectives: Sequence[str],
+    objective_higher_is_better: Sequence[bool],
+    mark_optima: bool = True,
+) -> List[Dict[str, Any]]:
+    """Returns the results that no other one beats in all objectives, marked with the key `optimal`."""
+    signs = [-1.0 if higher else 1.0 for higher in objective_higher_is_better]
     rows = [row for row in results if "__error__" not in row and all(name in row for name in objectives)]
     costs = [[sign * row[name] for sign, name in zip(signs, objectives)] for row in rows]
 
@@ -216,14 +236,17 @@ def get_pareto_results(
             all(a <= b for a, b in zip(other, cost)) and any(a < b for a, b in zip(other, cost)) for other in costs
         )
 
-    return [row for row, cost in zip(rows, costs) if not beaten(cost)]
+    front = [row for row, cost in zip(rows, costs) if not beaten(cost)]
+    for row in front if mark_optima else ():
+        row["optimal"] = True
+    return front
 
 
 def get_objective_defaults(objective: Any, objective_higher_is_better: Any) -> Any:
     """Returns the objective, `time` by default, and its direction."""
     objective = objective or "time"
     if objective_higher_is_better is None:
-        if objective in ("time", "energy") or (isinstance(objective, str) and objective.endswith("_energy")):
+        if objective in _MINIMIZED or (isinstance(objective, str) and objective.endswith("_energy")):
             objective_higher_is_better = False
         elif objective in _MAXIMIZED:
             objective_higher_is_better = True

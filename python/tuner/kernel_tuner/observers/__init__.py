@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
-import warnings
 from typing import Any, Dict, List, Mapping, Optional, Sequence
-from urllib.parse import quote
 
+from ..notices import tell_once
 from .observer import BenchmarkObserver, ContinuousObserver, IterationObserver, OutputObserver, PrologueObserver
 from .register import RegisterObserver
 
@@ -69,12 +66,12 @@ def _made(observer: Any, settings: Mapping[str, Any]) -> Any:
     return _made(observer(dict(settings)), settings)
 
 
-def measure(observers: Sequence[Any], database: str, run_id: str, event: Mapping[str, Any]) -> Dict[str, Any]:
-    """Returns what observers read of a trial."""
+def measure(observers: Sequence[Any], registers: int) -> Dict[str, Any]:
+    """Returns what observers read of a trial.
+
+    :param registers: of a thread
+    """
     results: Dict[str, Any] = {}
-    if not observers or event.get("time_us") is None:
-        return results
-    registers = _registers(database, run_id, event)
     for observer in observers:
         observer.dev = _Device(registers)
         try:
@@ -84,20 +81,8 @@ def measure(observers: Sequence[Any], database: str, run_id: str, event: Mapping
     return results
 
 
-def _registers(database: str, run_id: str, event: Mapping[str, Any]) -> int:
-    """Returns the registers of a thread of a stored trial."""
-    with contextlib.closing(sqlite3.connect(f"file:{quote(database)}?mode=ro", uri=True)) as connection:
-        row = connection.execute(
-            "SELECT c.registers FROM verdicts v JOIN compilations c ON c.candidate = v.candidate "
-            "JOIN tasks t ON t.id = v.task JOIN runs r ON r.id = t.run JOIN problems p ON p.id = t.problem "
-            "WHERE r.name = ? AND p.name = ? AND v.sequence = ?",
-            (run_id, event["problem"], event["sequence"]),
-        ).fetchone()
-    return int(row[0]) if row else 0
-
-
 def _warn(observer: Any, why: str) -> None:
-    warnings.warn(f"the observer {type(observer).__name__} has no effect: {why}", ObserverWarning, stacklevel=4)
+    tell_once(ObserverWarning, f"the observer {type(observer).__name__} has no effect: {why}")
 
 
 def refuse(name: str, quantity: str, instead: str) -> Any:

@@ -1,0 +1,148 @@
+"""Runs whose outputs are judged in Python: by `verify`, or by their sums."""
+
+from __future__ import annotations
+
+import copy
+import time
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import numpy as np
+
+from .. import tune
+from . import cache as cache_files
+from . import references, restrictions
+from .notices import IgnoredArgumentWarning, tell_once
+from .rows import Row
+from .session import Session
+from .space import Reference
+from .tables import Params
+from .verification import call_verify
+
+Outputs = Dict[int, Any]
+VERIFY_REFERENCE = "verify"
+# Outputs that differ by less are compared with one another: the gate allows rounding errors of 32 units.
+_SAME_UNITS = 16
+
+
+def run_verified(session: Session, known: Mapping[str, Row], evals: Optional[int], reference: str = VERIFY_REFERENCE) -> None:
+    """Tries configurations one by one: each is run whole, `verify` judges its outputs, and the gate
+    judges it again with accepted outputs as expected values."""
+    problem, search = session.problem, session.search
+    session.reference = reference
+    if search.strategy not in ("exhaustive", "random"):
+        tell_once(IgnoredArgumentWarning, f"outputs are verified in Python: configurations are tried at random, not by {search.strategy}")
+    configs = restrictions.valid_configurations(problem.tune_params, problem.rules, problem.block_size_names)
+    database = _Database(session)
+    started = time.monotonic()
+    number = 0
+    for params in search.ordered(configs):
+        spent = time.monotonic() - started
+        ended = (evals is not None and number >= evals) or (search.budget is not None and spent > search.budget)
+        if ended or session.interrupted:
+            break
+        if cache_files.key(params) in known:
+            continue
+        number += 1
+        _try_one(session, database, params)
+    if not session.interrupted:
+        database.finish()
+
+
+def _try_one(session: Session, database: "_Database", params: Params) -> None:
+    """Judges a configuration and adds its result."""
+    problem = session.problem
+    outputs, row = references.run_whole(session.export, params, session.device)
+    verdict, detail = str(row["verdict"]), str(row.get("detail", ""))
+    if outputs is not None:
+        accepted = _verify(session, outputs, params)
+        verdict = "ok" if accepted else "incorrect"
+        detail = "verify returned False" if session.reference == VERIFY_REFERENCE else "the sums of its outputs differ"
+    if verdict == "ok":
+        database.run_accepted(params, {place: outputs[place] for place in problem.outputs()} if outputs else {})
+        return
+    config = {problem.names[name]: value for name, value in params.items()}
+    session.open_cache(str(row.get("device") or session.device))
+    session.add(session.row_of({"config": config, "verdict": verdict, "detail": detail}))
+    database.store_rejected(params, outputs)
+
+
+def _verify(session: Session, outputs: Outputs, params: Params) -> bool:
+    """Passes copies of the arguments to `verify`, which may change them, and returns its answer."""
+    arguments = [outputs.get(place, value) for place, value in enumerate(session.problem.arguments)]
+    host = [value.copy(order="K") if isinstance(value, np.ndarray) else copy.copy(value) for value in arguments]
+    begin = time.perf_counter()
+    accepted = call_verify(session.verify, session.given_answer, host, session.atol, params)
+    session.verified_ms = 1000 * (time.perf_counter() - begin)
+    return accepted
+
+
+class _Database:
+    """Runs of single configurations, whose trials rank together in the database where their outputs agree: a
+    ranking has the trials of one problem with the same expected values."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        #: Accepted outputs that differ.
+        self._accepted: List[Outputs] = []
+        #: Rejected configurations with their outputs, which wait for accepted ones.
+        self._waiting: List[Tuple[Params, Optional[Outputs]]] = []
+
+    def run_accepted(self, params: Params, outputs: Outputs) -> None:
+        """Runs a configuration whose outputs are accepted."""
+        number = next((at for at, other in enumerate(self._accepted) if _agree(other, outputs)), len(self._accepted))
+        if number == len(self._accepted):
+            self._accepted.append(outputs)
+        session = self._session
+        name = session.export.problem_name + (f"_{number + 1}" if number else "")
+        reference = Reference(values=self._accepted[number])
+        path = session.export.write(reference, configuration=params, problem_name=name)
+        session.tune(path, session.search.alone(), 1)
+        waiting, self._waiting = self._waiting, []
+        for rejected in waiting:
+            self.store_rejected(*rejected)
+
+    def store_rejected(self, params: Params, outputs: Optional[Outputs]) -> None:
+        """Stores a configuration that was rejected, by a run with expected values that it misses."""
+        if not self._accepted:
+            self._waiting.append((params, outputs))
+        elif outputs is None or not _agree(self._accepted[0], outputs):
+            self._store(params, self._accepted[0])
+
+    def finish(self) -> None:
+        """Stores what still waits: no outputs were accepted."""
+        for params, outputs in self._waiting:
+            before = {place: self._session.problem.arguments[place] for place in self._session.problem.outputs()}
+            self._store(params, before if outputs is None else {place: _other(value) for place, value in outputs.items()})
+
+    def _store(self, params: Params, values: Outputs) -> None:
+        session = self._session
+        if session.interrupted:
+            return
+        path = session.export.write(Reference(values=values), configuration=params)
+        search = session.search.alone()
+        done = tune(
+            path, device=session.device, evals=1, strategy=search.strategy, seed=search.seed, db=session.db,
+            options=search.options, progress=False, cwd=str(session.export.folder),
+        )  # fmt: skip
+        if done.interrupted:
+            session.interrupt()
+
+
+def _agree(one: Outputs, other: Outputs) -> bool:
+    """Reports whether outputs are equal, or differ by less than the gate allows."""
+    return all(_is_close(value, other[place]) for place, value in one.items())
+
+
+def _is_close(one: Any, other: Any) -> bool:
+    if one.tobytes() == other.tobytes():
+        return True
+    if one.dtype.kind != "f":
+        return False
+    return bool(np.allclose(other, one, rtol=_SAME_UNITS * float(np.finfo(one.dtype).eps), atol=0, equal_nan=True))
+
+
+def _other(value: Any) -> Any:
+    """Returns values of which each differs by more than any tolerance."""
+    if value.dtype.kind in "fc":
+        return np.where(np.abs(value) < 1, 4, 0).astype(value.dtype)
+    return (~np.frombuffer(value.tobytes(order="A"), np.uint8) & (1 if value.dtype.kind == "b" else 255)).view(value.dtype)
