@@ -205,7 +205,7 @@ def load_results(
         row["time_us"] = row.get("time_us_p50")
         row["verdict"] = "ok"
     devices = {row.get("device") for row in rows}
-    return Results(rows, device=str(devices.pop()) if len(devices) == 1 else None)
+    return Results(rows, device=str(devices.pop()) if len(devices) == 1 else None, ranked=True)
 
 
 def format_config(config: Config) -> str:
