@@ -7,6 +7,7 @@ import pytest
 from conftest import SOURCE
 
 from tuner.kernel_tuner import run_kernel, tune_kernel
+from tuner.kernel_tuner.arguments import check_answer
 
 PARAMS = {"block_size_x": [32, 64]}
 
@@ -53,3 +54,10 @@ def test_an_array_without_dimensions_is_an_array_of_one_element():
 def test_a_subclass_of_an_array_is_passed_as_its_data(vectors):
     c, a, b, n = vectors
     assert verdicts("vector_add", SOURCE, [c, np.ma.array(a), b, n], [np.ma.array(a + b), None, None, None]) == {"ok"}
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_answer_in_the_dtype_of_the_argument_is_not_copied(order):
+    answer, argument = np.ones((8, 4), np.float32, order=order), np.zeros((8, 4), np.float32, order=order)
+    (expected,) = check_answer([answer], [argument], False, [False])
+    assert np.shares_memory(expected, answer)

@@ -161,7 +161,15 @@ def test_the_program_is_found_next_to_the_package(place):
     program.parent.mkdir()
     program.write_text("")
     program.chmod(0o755)
-    words = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(place / 'packages')!r}); import tuner; print(tuner.find_program())"]
+    # The environment has another one.
+    other = place / "scripts" / "tuner"
+    other.parent.mkdir()
+    shutil.copy(program, other)
+    script = (
+        f"import sys, sysconfig; sys.path.insert(0, {str(place / 'packages')!r}); "
+        f"sysconfig.get_path = lambda *_: {str(other.parent)!r}; import tuner; print(tuner.find_program())"
+    )
+    words = [sys.executable, "-I", "-c", script]
     done = subprocess.run(words, env={"PATH": "/nonexistent"}, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(program)
 

@@ -211,3 +211,26 @@ def test_a_division_by_zero_fails_a_restriction():
 def test_a_restriction_of_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="type int is not known"):
         restrictions.read([3], PARAMS)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda c: c.InSetConstraint([1, 2, 4]), lambda c: c.NotInSetConstraint({8}), lambda c: c.SomeInSetConstraint([1], 1),
+        lambda c: c.SomeNotInSetConstraint([1], 1), lambda c: c.AllDifferentConstraint(), lambda c: c.AllEqualConstraint(),
+        lambda c: c.MaxSumConstraint(6), lambda c: c.MinSumConstraint(6), lambda c: c.ExactSumConstraint(6),
+        lambda c: c.MaxProdConstraint(8), lambda c: c.MinProdConstraint(8), lambda c: c.FunctionConstraint(lambda x, y: x < y),
+    ],
+)  # fmt: skip
+def test_each_kind_of_constraint_object_has_its_solutions(make):
+    constraint = pytest.importorskip("constraint")
+    params = {"x": [1, 2, 8], "y": [1, 4, 8]}
+    problem = constraint.Problem()
+    for name, values in params.items():
+        problem.addVariable(name, list(values))
+    problem.addConstraint(make(constraint), list(params))
+    expected = sorted((found["x"], found["y"]) for found in problem.getSolutions())
+    rules = restrictions.read([make(constraint)], params)
+    assert sorted(tuple(found.values()) for found in restrictions.valid_configurations(params, rules)) == expected
+    rules = restrictions.read([(make(constraint), ["x", "y"])], params)
+    assert sorted(tuple(found.values()) for found in restrictions.valid_configurations(params, rules)) == expected

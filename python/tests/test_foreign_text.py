@@ -13,7 +13,7 @@ import tuner
 from tuner._errors import error_from
 from tuner._results import Results
 from tuner._text import visible
-from tuner.kernel_tuner import cache, file_utils, integration, interface, limits, util
+from tuner.kernel_tuner import cache, file_utils, integration, limits, rows, util
 from tuner.kernel_tuner.spelling import quoted
 
 NASTY = (
@@ -85,7 +85,7 @@ OUTPUTS = {
     "file_utils._write": "test_files_of_results_hold_the_text_as_data",
     "integration.create_device_targets": "test_a_header_of_targets_takes_names_and_values_of_macros_only",
     "integration.store_results": "test_files_of_results_hold_the_text_as_data",
-    "interface._show_best": "test_what_is_printed_stays_on_its_lines",
+    "rows.show_best": "test_what_is_printed_stays_on_its_lines",
     "limits.summarize": "test_files_of_results_hold_the_text_as_data",
     "references.find_device_name": "constants of the package",
     "session.Session.add": "test_a_line_of_kernel_tuner_stays_one_line",
@@ -192,7 +192,7 @@ def test_a_header_of_targets_takes_names_and_values_of_macros_only(place, device
 
 def test_what_is_printed_stays_on_its_lines(capsys):
     row = {NASTY: NASTY, "time": 1.0, "timing": NASTY}
-    interface._show_best([row], [("time", False)], {NASTY: [NASTY]}, None, {}, False)
+    rows.show_best([row], [("time", False)], {NASTY: [NASTY]}, None, {}, False)
     util.check_restrictions([lambda params: False], {NASTY: NASTY}, True)
     out = capsys.readouterr().out
     assert len(out.splitlines()) == 4 and "FORGED" in out

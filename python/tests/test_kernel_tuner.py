@@ -10,7 +10,7 @@ import pytest
 from conftest import SOURCE
 
 import tuner
-from tuner.kernel_tuner import limits, run_kernel, runs, tune_kernel, util
+from tuner.kernel_tuner import interface, limits, run_kernel, runs, tune_kernel, util
 from tuner.kernel_tuner.space import UnusedParameterWarning
 from tuner.kernel_tuner.verification import VerifyError
 
@@ -396,7 +396,7 @@ def test_a_script_runs_unchanged_in_the_place_of_kernel_tuner(place):
 
 def test_names_of_kernel_tuner_are_there_or_say_why_not(vectors, place):
     import tuner.kernel_tuner as package
-    from tuner.kernel_tuner import drop_in, file_utils, interface
+    from tuner.kernel_tuner import drop_in, file_utils
     from tuner.kernel_tuner.observers import amd, nvml
 
     assert package.accuracy.TunablePrecision and package.searchspace.Searchspace and package.kernelbuilder.PythonKernel
@@ -411,6 +411,9 @@ def test_names_of_kernel_tuner_are_there_or_say_why_not(vectors, place):
     with pytest.raises(ValueError, match="has no ConfigurationSpace, KernelSpecification"):
         file_utils.get_input_file(place / "t1.json")
     assert file_utils.get_input_file(place / "t1.json", validate=False) == {"General": {}}
+    whole = {"ConfigurationSpace": {}, "KernelSpecification": {}}
+    (place / "t1.json").write_text(json.dumps(whole))
+    assert file_utils.get_input_file(place / "t1.json") == whole
     finder = drop_in._Finder()
     for name in drop_in._MISSING:
         with pytest.raises(ModuleNotFoundError, match="not offered by tuner.kernel_tuner: "):
@@ -469,3 +472,8 @@ def test_warnings_name_the_line_of_the_script(vectors):
     with pytest.warns(runs.PredictedTimeWarning) as caught:
         tune_kernel("vector_add", SOURCE, 1000, vectors, {"block_size_x": [64]}, device="vgpu:a100", quiet=True)
     assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_the_program_chooses_the_first_device():
+    assert [interface.device_name(device) for device in (0, "0", np.int32(0))] == ["auto"] * 3
+    assert [interface.device_name(device) for device in (1, "2", "vgpu:l4")] == ["cuda:1", "cuda:2", "vgpu:l4"]

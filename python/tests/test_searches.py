@@ -62,7 +62,7 @@ def test_an_option_without_effect_is_warned_of():
         ({"max_fevals": 0}, "max_fevals is 0; give a whole number from 1"),
         ({"max_fevals": 2.5}, "max_fevals is 2.5"),
         ({"popsize": -1}, "popsize is -1"),
-        ({"time_limit": -3}, "time_limit is -3.0"),
+        ({"time_limit": -3}, "time_limit is -3;"),
     ],
 )
 def test_a_bad_limit_is_refused(options, match):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import numbers
 import os
 from importlib import metadata
@@ -66,7 +67,7 @@ def tune(
     Ctrl-C ends the run and returns the results until then, with `interrupted` set; a second Ctrl-C
     raises KeyboardInterrupt.
 
-    :param kernel_or_space: name of a kernel, or path of a search space; None for a `replay` device,
+    :param kernel_or_space: name of a kernel, or path of a search space; None only for a `replay` device,
         whose file is the kernel
     :param device: `auto`, `cuda`, `cuda:N`, `vgpu:NAME` or `replay:FILE`
     :param budget: wall time, as text such as `90s` or `2h` or as a number of seconds
@@ -82,15 +83,15 @@ def tune(
     :raises InputError: bad usage or a bad file, with `file`, `line` and `column`
     :raises TunerError: the tuner failed
     """
+    if kernel_or_space is None and not device.startswith("replay:"):
+        raise InputError("no kernel is named; pass its name or a search space, or the device replay:FILE")
     kernel = [] if kernel_or_space is None else [_operand(kernel_or_space)]
     arguments = ["run", *kernel, f"--device={device}", "--events", "-"]
-    # Numbers of NumPy are among them.
-    if isinstance(budget, numbers.Real):
-        budget = f"{max(1, round(float(budget)))}s"
+    budget = _duration(budget)
     named = {"budget": budget, "evals": evals, "problem": problem, "strategy": strategy, "seed": seed}
     named["db"] = None if db is None else os.fspath(db)
     arguments += _options(named)
-    arguments += options
+    arguments += _listed(options)
     stream = EventStream(arguments, cwd=None if cwd is None else os.fspath(cwd))
     rows: List[Dict[str, Any]] = []
     started: Event = {}
@@ -140,11 +141,11 @@ def check(
     :raises InputError: bad usage or a bad file
     """
     arguments = ["check", _operand(kernel_or_space)]
-    for config in configs:
+    for config in _checked(configs):
         arguments.append(f"--config={format_config(config)}")
     arguments += _options({"sample": sample, "problem": problem, "device": device, "seed": seed})
     return run_json(
-        [*arguments, *options], accepted=(0, 4), cwd=None if cwd is None else os.fspath(cwd)
+        [*arguments, *_listed(options)], accepted=(0, 4), cwd=None if cwd is None else os.fspath(cwd)
     )
 
 
@@ -172,9 +173,9 @@ def predict(
         arguments.append(f"--configs={os.fspath(configs)}")
     elif configs is not None:
         arguments += ["--configs", "-"]
-        stdin = _csv(configs)
+        stdin = _csv(_checked(configs))
     return run_json(
-        [*arguments, *options], stdin=stdin, cwd=None if cwd is None else os.fspath(cwd)
+        [*arguments, *_listed(options)], stdin=stdin, cwd=None if cwd is None else os.fspath(cwd)
     )
 
 
@@ -228,6 +229,33 @@ def _options(named: Mapping[str, Any]) -> List[str]:
     return [f"--{name}={value}" for name, value in named.items() if value is not None]
 
 
+def _duration(budget: Optional[Union[str, float]]) -> Optional[str]:
+    """Returns a budget as the program takes it."""
+    # Numbers of NumPy are among them.
+    if not isinstance(budget, numbers.Real):
+        return None if budget is None else str(budget)
+    seconds = float(budget)
+    if not 0 < seconds < math.inf:
+        raise InputError(f"budget is {budget}; give a positive number of seconds, or None for no limit")
+    return f"{max(1, round(seconds))}s"
+
+
+def _listed(options: Sequence[str]) -> List[str]:
+    if isinstance(options, (str, bytes)):
+        raise InputError(f"options is the text {visible(options)[:80]!r}; give a list with each word of it")
+    return list(options)
+
+
+def _checked(configs: Sequence[Config]) -> List[Config]:
+    """Returns configurations; raises InputError if they are no list of dicts."""
+    if isinstance(configs, Mapping):
+        raise InputError("configs is a dict; give a list of configurations, such as [config]")
+    for config in configs:
+        if not isinstance(config, Mapping):
+            raise InputError(f"configs has a {type(config).__name__}; each configuration is a dict of values by parameter")
+    return list(configs)
+
+
 def _operand(kernel: Kernel) -> str:
     """Returns the word that names a kernel."""
     word = os.fspath(kernel)
@@ -239,6 +267,8 @@ def _operand(kernel: Kernel) -> str:
 def _csv(configs: Sequence[Config]) -> str:
     if not configs:
         raise InputError("configs is empty; leave it out for the default configuration and the seeds")
+    if not configs[0]:
+        raise InputError("a configuration in configs is empty; leave configs out for the default configuration and the seeds")
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(configs[0]))
     writer.writeheader()

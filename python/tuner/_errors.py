@@ -8,9 +8,12 @@ from typing import Optional
 from ._text import visible
 
 _PLACE = re.compile(
-    r"^(?:error: )?(?P<file>[^:\n]+):(?P<line>\d+)(?::(?P<column>\d+))?: (?:error: )?(?P<message>.*)$",
+    # Lazy: a path may have a colon.
+    r"^(?:error: )?(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?: (?:error: )?(?P<message>.*)$",
     re.MULTILINE,
 )
+
+_MESSAGE = re.compile(r"^(?:.+:\d+: )?error: ", re.MULTILINE)
 
 
 class TunerError(Exception):
@@ -49,6 +52,9 @@ class BusyError(TunerError):
 def error_from(stderr: str, exit_code: int) -> TunerError:
     """Builds the exception of an exit code and of what the program wrote to standard error."""
     text = _without_progress(stderr)
+    begin = _MESSAGE.search(text)
+    # What the run said before it failed is not part of the message.
+    text = text[begin.start() :] if begin else text
     found = _PLACE.search(text)
     kind = InputError if exit_code == 2 else TunerError
     if not text:

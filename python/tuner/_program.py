@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, Deque, Dict, IO, List, Optional, Sequence
 
 from ._errors import BusyError, TunerError, error_from
+from ._text import visible
 
 #: Event of a run: a JSON object with the key `event` (docs/daemon.md lists them).
 Event = Dict[str, Any]
@@ -28,15 +29,16 @@ _running_in: Optional[int] = None
 
 
 def find_program() -> str:
-    """Returns the path of the program: `TUNER`, the scripts of this environment and of the user, then `PATH`."""
+    """Returns the path of the program: `TUNER`, the scripts installed with this package, in this environment and by
+    the user, then `PATH`."""
     named = os.environ.get("TUNER")
     if named:
         if not os.access(named, os.X_OK):
             raise TunerError(f"TUNER={named} is not a program; set it to the path of `tuner`, or unset it")
         return named
     # `pip install --target FOLDER` and `pip install --user` have scripts of their own.
-    folders = [sysconfig.get_path("scripts"), os.path.join(sys.prefix, "bin")]
-    folders += [str(Path(__file__).resolve().parents[1] / "bin"), sysconfig.get_path("scripts", f"{os.name}_user")]
+    folders = [str(Path(__file__).resolve().parents[1] / "bin"), sysconfig.get_path("scripts")]
+    folders += [os.path.join(sys.prefix, "bin"), sysconfig.get_path("scripts", f"{os.name}_user")]
     for folder in folders:
         candidate = Path(folder) / "tuner"
         if os.access(candidate, os.X_OK):
@@ -44,8 +46,8 @@ def find_program() -> str:
     found = shutil.which("tuner")
     if found is None:
         raise TunerError(
-            "the program `tuner` is not installed in this environment; type `pip install tuner`, "
-            "or set TUNER to its path"
+            "the program `tuner` is not installed in this environment; type `pip install "
+            "./python` in a checkout of tuner, or set TUNER to the program's path"
         )
     return found
 
@@ -84,10 +86,21 @@ def run_program(
 def run_json(arguments: Sequence[str], **options: Any) -> List[Dict[str, Any]]:
     """Runs a command with `--format json` and returns its rows."""
     text = run_program([*arguments, "--format", "json"], **options)
-    rows = json.loads(text) if text.strip() else []
+    rows = _parsed(text) if text.strip() else []
     if not isinstance(rows, list):
         raise TunerError("`tuner` wrote JSON that is not a list; its version differs from this package's")
     return rows
+
+
+def _parsed(text: str) -> Any:
+    """Reads what the program wrote as JSON."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        begin = visible(text.strip())[:80]
+        raise TunerError(
+            f"`tuner` wrote no JSON but `{begin}`; remove options such as --help, --version or --format"
+        ) from error
 
 
 class EventStream:
@@ -154,7 +167,7 @@ class EventStream:
         while True:
             try:
                 for line in lines:
-                    on_event(json.loads(line))
+                    on_event(_parsed(line))
                 return
             except KeyboardInterrupt:
                 if self.interrupted:

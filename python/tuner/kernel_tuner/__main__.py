@@ -9,7 +9,7 @@ import sys
 from typing import List, Optional
 
 from . import limits
-from .drop_in import install
+from .drop_in import STAND_IN, install
 
 
 def main(arguments: Optional[List[str]] = None) -> None:
@@ -37,12 +37,12 @@ def main(arguments: Optional[List[str]] = None) -> None:
     install()
     sys.argv = [given.script, *given.rest]
     if given.module:
-        sys.path.insert(0, os.getcwd())
+        sys.path[:0] = [os.getcwd(), str(STAND_IN)]
         runpy.run_module(given.script, run_name="__main__", alter_sys=True)
         return
     if not os.path.isfile(given.script):
         parser.error(f"{given.script}: no such file; give the path of a script")
-    sys.path.insert(0, os.path.dirname(os.path.abspath(given.script)))
+    sys.path[:0] = [os.path.dirname(os.path.abspath(given.script)), str(STAND_IN)]
     runpy.run_path(given.script, run_name="__main__")
 
 

@@ -144,9 +144,21 @@ def _copied_to_host(value: Any) -> Any:
     """Returns the array of NumPy for one of PyTorch or CuPy, and any other value as it is."""
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         return value.detach().cpu().numpy()
-    if not isinstance(value, (np.ndarray, np.generic)) and callable(getattr(value, "get", None)) and hasattr(value, "dtype"):
+    if hasattr(value, "__cuda_array_interface__") and callable(getattr(value, "get", None)):
         return value.get()
     return value
+
+
+def to_origin(value: Any, origin: Any) -> Any:
+    """Returns the contents of an argument after a run as a new array of the kind that the script gave: of PyTorch, of
+    CuPy, or of NumPy."""
+    if hasattr(origin, "new_tensor"):
+        return origin.new_tensor(value)
+    if isinstance(origin, np.ndarray) or not callable(getattr(origin, "set", None)):
+        return value.copy(order="K") if isinstance(value, np.ndarray) else value
+    copied = origin.copy()
+    copied.set(value)
+    return copied
 
 
 def scalars_at(arguments: Sequence[Any], pointers: Sequence[bool]) -> List[Any]:
@@ -206,12 +218,14 @@ def _expected(value: Any, argument: Any, where: str) -> Any:
         )
     if not np.can_cast(argument.dtype, value.dtype):
         raise TypeError(f"{where} has the dtype {value.dtype} and the argument {argument.dtype}; convert it")
-    with np.errstate(over="ignore", invalid="ignore"):
-        converted = value.astype(argument.dtype)
-    if _loses_values(value, converted):
-        raise ValueError(
-            f"{where} has values that the argument's dtype {argument.dtype} cannot hold; give an array of this dtype"
-        )
+    converted = value
+    if value.dtype != argument.dtype:
+        with np.errstate(over="ignore", invalid="ignore"):
+            converted = value.astype(argument.dtype)
+        if _loses_values(value, converted):
+            raise ValueError(
+                f"{where} has values that the argument's dtype {argument.dtype} cannot hold; give an array of this dtype"
+            )
     if value.shape == argument.shape and not argument.flags.c_contiguous:
         return np.asfortranarray(converted)
     return np.ascontiguousarray(converted)

@@ -9,10 +9,13 @@ import importlib.util
 import sys
 import types
 import warnings
+from pathlib import Path
 from typing import Any, Optional, Sequence
 
 _NAME = "kernel_tuner"
 _OURS = "tuner.kernel_tuner"
+#: Folder with a package of that name, for processes that a script starts.
+STAND_IN = Path(__file__).resolve().parent / "stand_in"
 #: Why modules of Kernel Tuner have no counterpart.
 _MISSING = {
     "backends": "the program drives the device",

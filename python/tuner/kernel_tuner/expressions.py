@@ -350,7 +350,7 @@ def reads_number_texts(text: str, tune_params: Mapping[str, Sequence[Any]]) -> b
 
 def _evaluate(code: Any, params: Mapping[str, Any]) -> Any:
     # As globals: comprehensions do not see locals.
-    return eval(code, {"np": numpy, "numpy": numpy, "math": math, **params})
+    return eval(code, {"np": numpy, "numpy": numpy, "math": math, "ceil": math.ceil, "floor": math.floor, **params})
 
 
 def function_of(source: Union[str, Callable[..., Any]]) -> Callable[[Params], Any]:

@@ -27,7 +27,7 @@ _SYSTEMS = {"linux": "Linux", "darwin": "Mac", "win32": "Windows"}
 def get_input_file(filepath: Union[str, Path], validate: bool = True) -> Dict[str, Any]:
     """Reads a file of the format T1; raises ValueError if it has not its parts."""
     document = json.loads(Path(filepath).read_text(encoding="utf-8"))
-    missing = [name for name in ("General", "ConfigurationSpace", "KernelSpecification") if name not in document]
+    missing = [name for name in ("ConfigurationSpace", "KernelSpecification") if name not in document]
     if validate and missing:
         raise ValueError(f"{filepath} is not a file of the format T1: it has no {', '.join(missing)}")
     return dict(document)

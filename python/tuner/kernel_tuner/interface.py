@@ -14,19 +14,20 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 import numpy as np
 
-from .. import tune
 from .._text import visible
 from . import cache as cache_files
 from . import limits, observers as known_observers, searches, strategies, util
-from .arguments import check_answer, named_to_host, scalars_at, to_host
+from .arguments import check_answer, named_to_host, scalars_at, to_host, to_origin
+from .checks import check_kinds, choose_objectives, params_of
 from .problem import Problem, read_source
 from .published import publish
 from .references import run_whole
-from .restrictions import Restriction, count_configurations, read as read_restrictions
-from .rows import Row, add_metrics, check_objectives
+from .restrictions import count_configurations, read as read_restrictions
+from .rows import Row, show_best
 from .notices import IgnoredArgumentWarning, tell_once
-from .runs import run_session, with_kind, write_checked_reference
+from .runs import run_session, write_checked_reference
 from .session import Session
+from .simulation import simulate
 from .space import Export
 
 #: Strategies by name.
@@ -91,10 +92,11 @@ def tune_kernel(
     :param export_space: only writes the search space with its data to this folder
     :param db: database of results; by default `tuner/kernel_tuner.db` in the user's data folder
     """
+    check_kinds(locals())
     for name in unknown:
         tell_once(IgnoredArgumentWarning, f"the argument {name} is not one of Kernel Tuner's and has no effect; remove it")
     _refuse(lang, kernel_source, texmem_args)
-    aims = _objectives(objective, objective_higher_is_better, objectives)
+    aims = choose_objectives(objective, objective_higher_is_better, objectives)
     util.check_metrics(metrics)
     if log:
         logging.basicConfig(filename=f"{kernel_name}{datetime.now():%Y%m%d-%H:%M:%S}.log", level=log)
@@ -112,7 +114,7 @@ def tune_kernel(
     names = _block_names(block_size_names, values)
     search = limits.apply(search.sized(lambda: count_configurations(values, rules, names)))
     if simulation_mode:
-        return _simulate(values, rules, cache, search, metrics, aims, quiet)
+        return simulate(values, rules, names, cache, search, metrics, aims, quiet)
     host = to_host(arguments)
     problem = Problem(
         kernel_name, kernel_source, problem_size, host, values, rules,
@@ -168,11 +170,38 @@ def run_kernel(
 
     :raises RuntimeError: the kernel does not compile, or has a hazard; the message names the line
     """
-    _refuse(lang, kernel_source, texmem_args)
-    tune_params = _values({name: [value] for name, value in params.items()})
     host = to_host(arguments)
+    results = run_on_host(
+        kernel_name, kernel_source, problem_size, host, params, grid_div_x, grid_div_y, grid_div_z, lang, device,
+        smem_args, cmem_args, texmem_args, compiler_options, defines, block_size_names,
+    )  # fmt: skip
+    return [to_origin(value, origin) for value, origin in zip(results, arguments)]
+
+
+def run_on_host(
+    kernel_name: str,
+    kernel_source: Any,
+    problem_size: Any,
+    arguments: Sequence[Any],
+    params: Mapping[str, Any],
+    grid_div_x: Any = None,
+    grid_div_y: Any = None,
+    grid_div_z: Any = None,
+    lang: Optional[str] = None,
+    device: Union[int, str] = 0,
+    smem_args: Optional[Mapping[str, Any]] = None,
+    cmem_args: Optional[Mapping[str, Any]] = None,
+    texmem_args: Optional[Mapping[str, Any]] = None,
+    compiler_options: Optional[Sequence[str]] = None,
+    defines: Optional[Mapping[str, Any]] = None,
+    block_size_names: Optional[List[str]] = None,
+) -> List[Any]:
+    """Runs a kernel as `run_kernel` does and returns arrays and scalars of NumPy; inputs are those that were given."""
+    check_kinds(locals())
+    _refuse(lang, kernel_source, texmem_args)
+    tune_params = _values({name: [value] for name, value in params_of(params).items()})
     problem = Problem(
-        kernel_name, kernel_source, problem_size, host, tune_params, [],
+        kernel_name, kernel_source, problem_size, to_host(arguments), tune_params, [],
         (grid_div_x, grid_div_y, grid_div_z), _block_names(block_size_names, tune_params),
         smem_args, _constants(cmem_args), list(compiler_options or ()), defines,
     )  # fmt: skip
@@ -269,11 +298,8 @@ def device_name(device: Union[int, str]) -> str:
     if isinstance(device, str) and not device.isdigit():
         return device
     number = int(device)
-    if os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg"):
-        return f"cuda:{number}"
-    if number > 0:
-        raise ValueError(f"device={number}: there is no GPU; leave it out, or pass 'vgpu:h100'")
-    return "vgpu:h100"
+    # The program asks the driver: files of devices are there without one.
+    return f"cuda:{number}" if number else "auto"
 
 
 def _database(db: Optional[Union[str, Path]]) -> str:
@@ -292,72 +318,6 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _objectives(
-    objective: Optional[Union[str, List[str]]],
-    higher: Optional[Union[bool, List[bool]]],
-    objectives: Optional[Mapping[str, bool]],
-) -> List[Tuple[str, bool]]:
-    if objectives:
-        if not isinstance(objectives, dict):
-            raise ValueError("objectives is not a dict of objective: higher_is_better; pass one")
-        return list(objectives.items())
-    names = list(objective) if isinstance(objective, (list, tuple)) else [objective]
-    directions = list(higher) if isinstance(higher, (list, tuple)) else [higher] * len(names)
-    if len(directions) != len(names):
-        raise ValueError(
-            f"objective_higher_is_better has {len(directions)} elements and objective {len(names)}; give one for each"
-        )
-    aims = [util.get_objective_defaults(*pair) for pair in zip(names, directions)]
-    return [(name, bool(is_higher)) for name, is_higher in aims]
-
-
-def _simulate(
-    tune_params: Mapping[str, List[Any]],
-    rules: List[Restriction],
-    cache: Optional[Union[str, Path]],
-    search: searches.Search,
-    metrics: Optional[Mapping[str, Any]],
-    aims: List[Tuple[str, bool]],
-    quiet: bool,
-) -> Tuple[List[Row], Dict[str, Any]]:
-    """Searches the results of a cache file."""
-    if cache is None:
-        raise ValueError("simulation_mode needs cache; pass the name of a cache file")
-    path = cache_files.with_ending(cache)
-    if not os.path.isfile(path):
-        raise ValueError(f"simulation_mode: the cache file {path} does not exist; correct cache")
-    data = cache_files.read_cache(path, open_cache=False)
-    results: List[Row] = []
-    started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="tuner-") as folder:
-        kept = cache_files.filtered(data, tune_params, rules)
-        file = cache_files.write_closed(Path(folder) / "cache.json", kept)
-
-        def receive(event: Row) -> None:
-            if event["event"] != "trial":
-                return
-            row = with_kind(kept["cache"][cache_files.key(event["config"])])
-            row.update({name: row.get(name, 0.0) for name in util.TIMINGS if name not in tune_params})
-            # A parameter of another tuner may have this name.
-            if "timing" not in tune_params:
-                row["timing"] = "recorded"
-            if "__error__" not in row:
-                add_metrics(row, metrics)
-                check_objectives(row, [name for name, _ in aims])
-            results.append(row)
-
-        run = tune(
-            device=f"replay:{file}", evals=search.evals or len(kept["cache"]), budget=search.budget,
-            strategy=search.strategy, seed=search.seed, db=Path(folder) / "simulated.db", on_event=receive,
-            progress=False,
-        )  # fmt: skip
-    parts = ("compile_time", "verification_time", "benchmark_time")
-    simulated = sum(row[name] for row in results for name in parts)
-    env = {"device_name": data["device_name"], "simulated_time": simulated, "interrupted": run.interrupted}
-    _show_best(results, aims, tune_params, metrics, env, quiet)
-    return results, util.get_total_timings(results, env, 1000 * (time.perf_counter() - started))
-
-
 def _finish(
     session: Session, aims: List[Tuple[str, bool]], iterations: int, compiler_options: Optional[Sequence[str]]
 ) -> Tuple[List[Row], Dict[str, Any]]:
@@ -369,38 +329,8 @@ def _finish(
         "timing": session.results[-1].get("timing") if session.results else None,
         "interrupted": session.interrupted,
     }
-    _show_best(session.results, aims, session.problem.tune_params, session.metrics, env, session.quiet)
+    show_best(session.results, aims, session.problem.tune_params, session.metrics, env, session.quiet)
     seconds = time.perf_counter() - session.started
     name = session.problem.kernel_name
     limits.summarize(name, env["device_name"], session.results, env.get("best_config"), seconds)
     return session.results, util.get_total_timings(session.results, env, 1000 * seconds)
-
-
-def _show_best(
-    results: List[Row],
-    aims: List[Tuple[str, bool]],
-    tune_params: Mapping[str, Any],
-    metrics: Optional[Mapping[str, Any]],
-    env: Dict[str, Any],
-    quiet: bool,
-) -> None:
-    """Adds the best configuration to the environment and prints it."""
-    passed = [row for row in results if "__error__" not in row]
-    if not passed:
-        if not quiet:
-            print("no results to report")
-        return
-    names = [name for name, _ in aims]
-    shown = [*tune_params, *names, *(metrics or ())]
-    if len(aims) > 1:
-        front = env["best_config"] = util.get_pareto_results(passed, names, [higher for _, higher in aims])
-        if not quiet:
-            print(f"\nBEST PERFORMING CONFIGURATIONS FOR OBJECTIVES: {visible(', '.join(names))}:")
-            for row in front:
-                print(f"{util.get_config_string(row, shown, {'time': 'ms'})} ({visible(row.get('timing'))})")
-        return
-    best = util.get_best_config(passed, *aims[0])
-    env["best_config"] = best
-    if not quiet:
-        print(f"\nBEST PERFORMING CONFIGURATION FOR OBJECTIVE {visible(names[0])} ({visible(best.get('timing'))}):")
-        print(util.get_config_string(best, shown, {"time": "ms"}))

@@ -8,7 +8,9 @@ import numpy as np
 
 from . import limits
 from .integration import TuneResults
-from .interface import device_name, run_kernel
+from .arguments import to_host
+from .interface import device_name, run_on_host
+from .references import find_device_name
 
 
 class PythonKernel:
@@ -35,7 +37,7 @@ class PythonKernel:
     ) -> None:
         self.params = dict(params or {})
         if results_file:
-            self.params.update(TuneResults(results_file).get_best_config(limits.device() or device_name(device), problem_size))
+            self.params.update(TuneResults(results_file).get_best_config(find_device_name(limits.device() or device_name(device)), problem_size))
         self._arguments = list(arguments)
         self.inputs = list(inputs) if inputs else [True] * len(self._arguments)
         self.outputs = list(outputs) if outputs else [True] * len(self._arguments)
@@ -48,7 +50,7 @@ class PythonKernel:
     def run_kernel(self, args: Sequence[Any]) -> List[Any]:
         """Runs the kernel and returns the arguments that are outputs."""
         given = [new if is_input else old for new, old, is_input in zip(args, self._arguments, self.inputs)]
-        results = run_kernel(arguments=given, params=self.params, **self._call)
+        results = run_on_host(arguments=to_host(given), params=self.params, **self._call)
         if str(self._call["lang"]).lower() == "cupy":
             # Arrays of the device change in place.
             for array, value in zip(args, results):

@@ -4,10 +4,11 @@ configurations, the time and the device of each `tune_kernel`, and the database.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import Counter
 from dataclasses import replace
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 from .searches import Search
 from .util import NpEncoder
@@ -21,15 +22,29 @@ SUMMARY = "TUNER_KERNEL_TUNER_SUMMARY"
 
 def apply(search: Search) -> Search:
     """Lowers the limits of a search to those of the environment."""
-    evals, budget = os.environ.get(EVALS), os.environ.get(BUDGET)
+    evals, budget = _number(EVALS, int), _number(BUDGET, float)
     if evals:
-        search = replace(search, evals=min(int(evals), search.evals or int(evals)))
+        search = replace(search, evals=int(min(evals, search.evals or evals)))
     if budget:
-        search = replace(search, budget=min(float(budget), search.budget or float(budget)))
+        search = replace(search, budget=min(budget, search.budget or budget))
     if (evals or budget) and search.strategy == "exhaustive":
         # The first configurations of an enumeration are all alike; this search begins with the first one.
         search = replace(search, strategy="evolve")
     return search
+
+
+def _number(name: str, kind: Callable[[str], float]) -> Optional[float]:
+    """Returns a positive number of the environment; raises ValueError if it is none."""
+    text = os.environ.get(name)
+    if not text:
+        return None
+    try:
+        number = kind(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise ValueError(f"{name} is {text!r}; give a positive number, or unset it")
+    return number
 
 
 def device() -> Optional[str]:

@@ -12,7 +12,7 @@ import numpy as np
 from . import restrictions, signature, spelling
 from .arguments import scalars_at
 from .conversions import convert_arguments, declared_dtype, type_key
-from .expressions import replace_params
+from .expressions import named, replace_params
 from .notices import warn
 from .tables import Params, Reader
 from .tunable_scalars import is_converted, passed_type
@@ -59,7 +59,7 @@ class Problem:
         self.unchanged: Set[int] = set()
         #: Places of outputs that are not compared and begin without contents.
         self.scratch: Set[int] = set()
-        self.first_source = read_source(self.kernel_source, self.first)
+        self.first_source = self._read_first()
         #: Texts of the files that the source of that configuration includes, and all in one.
         self.included = included_texts(self.first_source, self.kernel_source, self.compiler_options)
         self.source = "\n".join([*self.included.values(), self.first_source])
@@ -67,6 +67,13 @@ class Problem:
         self.arguments = scalars_at(self.arguments, [parameter.pointer for parameter in self.parameters])
         #: Arguments as the parameters take them.
         self.passed = convert_arguments(self.parameters, self.arguments)
+
+    def _read_first(self) -> str:
+        """Returns the source of the first configuration."""
+        main = self.kernel_source[0] if isinstance(self.kernel_source, (list, tuple)) else self.kernel_source
+        if callable(main):
+            return str(named(lambda params: read_source(main, params), "the source function")(self.first))
+        return read_source(main, self.first)
 
     def _parameters(self) -> List[signature.Parameter]:
         try:
@@ -87,6 +94,8 @@ class Problem:
             if parameter.pointer and not isinstance(argument, np.ndarray):
                 kind = "None" if argument is None else "a scalar"
                 raise TypeError(f"argument {place} is {kind} and `{parameter.text}` is a pointer; pass an array")
+            if declared_dtype(parameter) is not None and not parameter.pointer and np.ndim(argument):
+                raise TypeError(f"argument {place} is an array and `{parameter.text}` is a scalar; pass one, such as array[0]")
         return parameters
 
     def _unknown_parameters(self, why: str) -> List[signature.Parameter]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import random
 import shutil
+import tempfile
+from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 import numpy as np
@@ -156,9 +158,10 @@ def run_whole(export: Export, params: Params, device: str) -> Tuple[Optional[Dic
     return outputs, row
 
 
-def find_device_name(export: Export, device: str) -> str:
+def find_device_name(device: str) -> str:
     """Returns the name of a device as results have it, by a kernel that does nothing."""
-    (export.folder / "nothing.cu").write_text("__global__ void nothing() {}\n", encoding="utf-8")
-    path = export.folder / "nothing.yaml"
-    path.write_text(_NOTHING, encoding="utf-8")
-    return str(check(path, device=device, configs=[{}], cwd=str(export.folder))[0]["device"])
+    with tempfile.TemporaryDirectory(prefix="tuner-") as folder:
+        (Path(folder) / "nothing.cu").write_text("__global__ void nothing() {}\n", encoding="utf-8")
+        path = Path(folder) / "nothing.yaml"
+        path.write_text(_NOTHING, encoding="utf-8")
+        return str(check(path, device=device, configs=[{}], cwd=folder)[0]["device"])

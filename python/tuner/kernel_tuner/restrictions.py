@@ -119,7 +119,11 @@ def _of_constraint(rule: Any, names: List[str]) -> Callable[[Params], Any]:
     def holds(params: Params) -> Any:
         assignments = {name: params[name] for name in names}
         domains: Dict[str, List[Any]] = {name: [assignments[name]] for name in names}
-        return rule(names, domains, assignments)
+        entry = (rule, names)
+        left = [entry]
+        # Some constraints are this step alone: they remove values, and then themselves.
+        rule.preProcess(names, domains, left, {name: [entry] for name in names})
+        return all(domains.values()) and (not left or rule(names, domains, assignments))
 
     return holds
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._text import visible
 from . import util
@@ -45,3 +45,33 @@ def passed(rows: Sequence[Row], params: Params) -> bool:
 def incorrect(rows: Sequence[Row]) -> List[Row]:
     """Returns the results that differ from the expected values."""
     return [row for row in rows if row["verdict"] == "incorrect"]
+
+
+def show_best(
+    results: List[Row],
+    aims: List[Tuple[str, bool]],
+    tune_params: Mapping[str, Any],
+    metrics: Optional[Mapping[str, Any]],
+    env: Dict[str, Any],
+    quiet: bool,
+) -> None:
+    """Adds the best configuration to the environment and prints it."""
+    passed = [row for row in results if "__error__" not in row]
+    if not passed:
+        if not quiet:
+            print("no results to report")
+        return
+    names = [name for name, _ in aims]
+    shown = [*tune_params, *names, *(metrics or ())]
+    if len(aims) > 1:
+        front = env["best_config"] = util.get_pareto_results(passed, names, [higher for _, higher in aims])
+        if not quiet:
+            print(f"\nBEST PERFORMING CONFIGURATIONS FOR OBJECTIVES: {visible(', '.join(names))}:")
+            for row in front:
+                print(f"{util.get_config_string(row, shown, {'time': 'ms'})} ({visible(row.get('timing'))})")
+        return
+    best = util.get_best_config(passed, *aims[0])
+    env["best_config"] = best
+    if not quiet:
+        print(f"\nBEST PERFORMING CONFIGURATION FOR OBJECTIVE {visible(names[0])} ({visible(best.get('timing'))}):")
+        print(util.get_config_string(best, shown, {"time": "ms"}))

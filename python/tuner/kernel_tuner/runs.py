@@ -111,7 +111,7 @@ def _search(session: Session) -> None:
     left = None if evals is None else evals - len(session.results)
     if (left is not None and left <= 0) or (known and not _leave_out(session, known)):
         assert session.cache is not None
-        session.device_name = references.find_device_name(session.export, session.device)
+        session.device_name = references.find_device_name(session.device)
         session.cache.check_device(session.device_name)
         return
     if session.verify is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import random
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence
@@ -108,9 +109,7 @@ def choose(strategy: Any, options: Optional[Mapping[str, Any]], seed: Optional[i
     if ignored:
         tell_once(StrategyWarning, f"strategy_options of {name} without effect: {', '.join(ignored)}; remove them")
     evals = _whole(options, "max_fevals", 0) or None
-    limit = None if options.get("time_limit") is None else float(options["time_limit"])
-    if limit is not None and not limit >= 0:
-        raise ValueError(f"time_limit is {limit}; give a number of seconds")
+    limit = _seconds(options.get("time_limit"))
     extra = ["--no-baseline"]
     if evals is None and limit is None:
         if name in DEFAULT_FEVALS:
@@ -137,13 +136,23 @@ def _whole(options: Mapping[str, Any], name: str, default: int) -> int:
     value = options.get(name)
     if value is None:
         return default
-    if isinstance(value, bool) or int(value) != value or value < 1:
+    whole = isinstance(value, numbers.Real) and not isinstance(value, bool) and float(value).is_integer()
+    if not whole or value < 1:
         raise ValueError(f"{name} is {value!r}; give a whole number from 1")
     return int(value)
 
 
+def _seconds(limit: Any) -> Optional[float]:
+    """Returns a limit of time; None where it is none or infinite."""
+    if limit is None or limit == math.inf:
+        return None
+    if isinstance(limit, bool) or not isinstance(limit, numbers.Real) or not float(limit) >= 0:
+        raise ValueError(f"time_limit is {limit!r}; give a number of seconds")
+    return float(limit)
+
+
 def _fraction(options: Mapping[str, Any]) -> float:
-    fraction = float(options.get("fraction", _SAMPLE_FRACTION))
-    if not 0 <= fraction <= 1:
-        raise ValueError(f"fraction is {fraction}; give a number from 0 to 1")
-    return fraction
+    fraction = options.get("fraction", _SAMPLE_FRACTION)
+    if not isinstance(fraction, numbers.Real) or not 0 <= float(fraction) <= 1:
+        raise ValueError(f"fraction is {fraction!r}; give a number from 0 to 1")
+    return float(fraction)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from typing import Any, Callable, List, Mapping, Optional
 
 import numpy as np
@@ -30,11 +32,16 @@ def call_verify(
             f"verify raised {type(error).__name__} ({error}) for {dict(params)}; correct it. What was judged before "
             "is stored in the database"
         ) from error
-    if correct is None:
-        raise VerifyError(f"verify returned None for {dict(params)}; return True or False")
-    if getattr(correct, "size", 1) != 1:
+    found = np.asarray(correct) if hasattr(correct, "__array__") else correct
+    if getattr(found, "size", 1) != 1:
         raise VerifyError(f"verify returned an array for {dict(params)}; return True or False, such as numpy.allclose(...)")
-    return bool(correct)
+    found = found.item() if isinstance(found, (np.ndarray, np.generic)) else found
+    if not isinstance(found, (bool, numbers.Real)):
+        what = "None" if found is None else f"{found!r:.80}"
+        raise VerifyError(f"verify returned {what} for {dict(params)}; return True or False")
+    if isinstance(found, float) and math.isnan(found):
+        raise VerifyError(f"verify returned NaN for {dict(params)}; return True or False")
+    return bool(found)
 
 
 class PartialResultsWarning(UserWarning):

@@ -1,0 +1,64 @@
+"""Simulated searches of cache files."""
+
+import json
+import warnings
+
+import pytest
+
+from tuner.kernel_tuner import simulation, tune_cache
+
+PARAMS = {"a": list(range(8)), "b": list(range(8))}
+
+
+@pytest.fixture
+def file(place):
+    rows = {f"{a},{b}": {"a": a, "b": b, "time": 1.0 + (a * 13 + b * 7) % 31, "times": [1.0]} for a in range(8) for b in range(8)}
+    head = {"device_name": "D", "kernel_name": "k", "problem_size": 1, "tune_params_keys": ["a", "b"], "tune_params": PARAMS}
+    (place / "c.json").write_text(json.dumps({**head, "cache": rows}))
+    return "c.json"
+
+
+def order(results):
+    return [(row["a"], row["b"]) for row in results]
+
+
+def search(file, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return tune_cache(file, quiet=True, **options)
+
+
+def test_a_complete_search_is_in_the_order_of_the_enumeration(file):
+    every = [(a, b) for a in range(8) for b in range(8)]
+    results, env = search(file)
+    assert order(results) == every and env["simulation"] is True and env["interrupted"] is False
+    results, _ = search(file, strategy_options={"max_fevals": 5}, restrictions=["a > 0"])
+    assert order(results) == [(1, b) for b in range(5)]
+    results, _ = search(file, strategy="brute_force", tune_params={"a": [3, 1], "b": [2]})
+    assert order(results) == [(3, 2), (1, 2)]
+
+
+def test_searches_differ_but_with_a_seed(file):
+    limits = {"strategy": "random_sample", "strategy_options": {"max_fevals": 8}}
+    assert len({tuple(order(search(file, **limits)[0])) for _ in range(4)}) > 1
+    assert order(search(file, seed=7, **limits)[0]) == order(search(file, seed=7, **limits)[0])
+
+
+def test_a_configuration_that_the_file_lacks_ends_a_complete_search_and_others_with_a_warning(file, place):
+    data = json.loads((place / "c.json").read_text())
+    del data["cache"]["2,3"]
+    (place / "c.json").write_text(json.dumps(data))
+    with pytest.raises(ValueError, match="kernel configuration 2,3 not in cache.*must be present"):
+        search(file)
+    assert len(search(file, restrictions=["a != 2"])[0]) == 56
+    with pytest.warns(simulation.IncompleteCacheWarning, match="c.json lacks 1 configurations"):
+        results, _ = tune_cache(file, quiet=True, strategy="random_sample", strategy_options={"max_fevals": 63})
+    assert len(results) == 63
+
+
+def test_a_parameter_with_the_name_of_a_key_keeps_its_value(place):
+    rows = {str(value): {"timing": value, "time": 1.0 + value} for value in (1, 2)}
+    head = {"device_name": "D", "kernel_name": "k", "tune_params_keys": ["timing"], "tune_params": {"timing": [1, 2]}}
+    (place / "c.json").write_text(json.dumps({**head, "cache": rows}))
+    for options in ({}, {"strategy": "mls"}):
+        assert sorted(row["timing"] for row in search("c", **options)[0]) == [1, 2]
