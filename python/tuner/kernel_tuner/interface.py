@@ -85,11 +85,14 @@ def tune_kernel(
     `compile_time`, `verification_time`, `benchmark_time`, `strategy_time`, `framework_time` and
     `timestamp`; a configuration that failed has `__error__`, and its reason in `detail`. In addition
     each has `verdict`, `timing` (`measured`, `predicted` or `recorded`) and `reference` (`answer`,
-    `verify`, `first configuration`, `sums of the first configuration` or `none`).
+    `verify`, `first configuration`, `sums of the first configuration`, `none`, or `cache file` for a
+    result of Kernel Tuner's cache file). Ctrl-C ends the search: the environment has `interrupted`, and the
+    results are those until then.
 
-    :param device: number of a GPU; 0 is the first, or a virtual GPU if there is no GPU. A text is a
-        device of `tuner run`, such as `vgpu:a100`
-    :param export_space: only writes the search space with its data to this folder
+    :param device: number of a GPU; 0 is the first one, or a virtual GPU where there is none. A text is
+        a device of `tuner run`, such as `vgpu:a100`
+    :param export_space: folder for the search space with its data; nothing is run then. Files that are there
+        stay, but those of an earlier search space
     :param db: database of results; by default `tuner/kernel_tuner.db` in the user's data folder
     """
     check_kinds(locals())
@@ -166,8 +169,10 @@ def run_kernel(
     quiet: bool = False,
     log: Optional[int] = None,
 ) -> List[Any]:
-    """Runs a kernel once and returns its arguments after the run, as Kernel Tuner's function does.
+    """Runs a kernel once and returns its arguments after the run, as Kernel Tuner's function does: new arrays of the
+    kind that was given.
 
+    :param params: values of the parameters, or a result of `tune_kernel`
     :raises RuntimeError: the kernel does not compile, or has a hazard; the message names the line
     """
     host = to_host(arguments)
