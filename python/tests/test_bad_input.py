@@ -54,7 +54,10 @@ def raising(params):
         ({"strategy_options": {"time_limit": "1 h"}}, ValueError, "time_limit is '1 h'; give a number of seconds"),
         ({"strategy": "random_sample", "strategy_options": {"fraction": "x"}}, ValueError, "fraction is 'x'; give a number"),
         ({"tune_params": [1]}, TypeError, "tune_params is of type list; give a dict of lists"),
+        ({"tune_params": {3: [1]}}, TypeError, "the name 3 of a parameter is of type int; give a text"),
         ({"cache": 3}, TypeError, "cache is of type int; give the name of a file"),
+        ({"observers": 3}, TypeError, "observers is of type int; give a list"),
+        ({"restrictions": 3}, TypeError, "restrictions is 3; give a list"),
         ({"verify": True}, TypeError, "verify is of type bool; give a function"),
         ({"kernel_source": []}, ValueError, "kernel_source is an empty list; give the files"),
         ({"kernel_source": raising, "lang": "CUDA"}, ValueError, r"the source function raises OSError \(disk\).*correct it"),
@@ -72,6 +75,7 @@ def test_the_list_of_arguments_is_checked(vectors):
     c, a, b, n = vectors
     with pytest.raises(TypeError, match="arguments is of type ndarray; give a list"):
         tune(a)
+    assert tune(value for value in vectors)[0][0]["verdict"] == "ok"
     with pytest.raises(TypeError, match="argument 3 is an array and `int n` is a scalar; pass one"):
         tune([c, a, b, np.array([1000], np.int32)])
     pandas = pytest.importorskip("pandas")
@@ -165,6 +169,8 @@ def test_the_interface_of_the_program_takes_lists_and_positive_budgets(space):
             call(space, configs=[64])
     with pytest.raises(tuner.InputError, match="empty; leave configs out"):
         tuner.predict(space, configs=[{}])
+    with pytest.raises(tuner.InputError, match="the kernel is of type int; give its name"):
+        tuner.check(3)
     with pytest.raises(tuner.InputError, match="no kernel is named; pass its name"):
         tuner.tune(device="vgpu:a100")
 

@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from tuner.kernel_tuner import simulation, tune_cache
+from tuner.kernel_tuner import simulation, tune_cache, tune_kernel
 
 PARAMS = {"a": list(range(8)), "b": list(range(8))}
 
@@ -48,12 +48,17 @@ def test_a_configuration_that_the_file_lacks_ends_a_complete_search_and_others_w
     data = json.loads((place / "c.json").read_text())
     del data["cache"]["2,3"]
     (place / "c.json").write_text(json.dumps(data))
+    given = {"arguments": [], "cache": file, "simulation_mode": True, "quiet": True, "tune_params": PARAMS}
     with pytest.raises(ValueError, match="kernel configuration 2,3 not in cache.*must be present"):
-        search(file)
-    assert len(search(file, restrictions=["a != 2"])[0]) == 56
+        tune_kernel("k", "", 1, **given)
+    assert len(tune_kernel("k", "", 1, **given, restrictions=["a != 2"])[0]) == 56
     with pytest.warns(simulation.IncompleteCacheWarning, match="c.json lacks 1 configurations"):
-        results, _ = tune_cache(file, quiet=True, strategy="random_sample", strategy_options={"max_fevals": 63})
+        results, _ = tune_kernel("k", "", 1, **given, strategy="random_sample", strategy_options={"max_fevals": 63})
     assert len(results) == 63
+    # A search of the file has its configurations.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", simulation.IncompleteCacheWarning)
+        assert len(search(file)[0]) == len(search(file, strategy="random_sample", strategy_options={"max_fevals": 64})[0]) == 63
 
 
 def test_a_parameter_with_the_name_of_a_key_keeps_its_value(place):

@@ -258,6 +258,8 @@ def _checked(configs: Sequence[Config]) -> List[Config]:
 
 def _operand(kernel: Kernel) -> str:
     """Returns the word that names a kernel."""
+    if not isinstance(kernel, (str, os.PathLike)):
+        raise InputError(f"the kernel is of type {type(kernel).__name__}; give its name or the path of a search space")
     word = os.fspath(kernel)
     if word.startswith("-"):
         raise InputError(f"{visible(word)[:80]} is an option, not a kernel; a path may begin with ./")

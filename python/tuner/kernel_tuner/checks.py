@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import numpy as np
 
 from . import util
 
-_DICTS = ("smem_args", "cmem_args", "texmem_args", "defines", "metrics", "strategy_options", "objectives")
+_DICTS = ("smem_args", "cmem_args", "texmem_args", "defines", "strategy_options")
 _TEXTS = ("lang", "compiler")
 
 
@@ -27,11 +27,13 @@ def check_kinds(given: Mapping[str, Any]) -> None:
         if not isinstance(given.get(key), (str, type(None))):
             raise TypeError(f"{key} is of type {type(given[key]).__name__}; give a text, or leave it out")
     for key in _DICTS:
-        # `metrics` has a check of Kernel Tuner.
-        if key != "metrics" and not isinstance(given.get(key), (Mapping, type(None))):
+        if not isinstance(given.get(key), (Mapping, type(None))):
             raise TypeError(f"{key} is of type {type(given[key]).__name__}; give a dict")
     if not isinstance(given.get("tune_params", {}), Mapping):
         raise TypeError(f"tune_params is of type {type(given['tune_params']).__name__}; give a dict of lists")
+    for parameter in given.get("tune_params", {}):
+        if not isinstance(parameter, str):
+            raise TypeError(f"the name {parameter!r} of a parameter is of type {type(parameter).__name__}; give a text")
     if not isinstance(given.get("cache"), (str, Path, type(None))):
         raise TypeError(f"cache is of type {type(given['cache']).__name__}; give the name of a file")
     _check_listed(given)
@@ -51,8 +53,14 @@ def _check_listed(given: Mapping[str, Any]) -> None:
     if isinstance(source, (list, tuple)) and not source:
         raise ValueError("kernel_source is an empty list; give the files of the source, that of the kernel first")
     arguments = given["arguments"]
-    if isinstance(arguments, np.ndarray) or not isinstance(arguments, Sequence) or isinstance(arguments, (str, bytes)):
+    if isinstance(arguments, (np.ndarray, str, bytes, Mapping)) or not np.iterable(arguments):
         raise TypeError(f"arguments is of type {type(arguments).__name__}; give a list of arrays and scalars")
+    observers = given.get("observers")
+    if not isinstance(observers, (list, tuple, type(None))):
+        raise TypeError(f"observers is of type {type(observers).__name__}; give a list of observers")
+    restrictions = given.get("restrictions")
+    if isinstance(restrictions, (bool, int, float)):
+        raise TypeError(f"restrictions is {restrictions!r}; give a list of texts, functions or constraints")
     objective = given.get("objective")
     if isinstance(objective, (list, tuple)) and not objective:
         raise ValueError("objective is an empty list; name an objective, or leave it out for the time")
@@ -94,6 +102,8 @@ def choose_objectives(
 ) -> List[Tuple[str, bool]]:
     """Returns the objectives, each with its direction: True where higher is better."""
     if objectives:
+        if not isinstance(objectives, dict):
+            raise ValueError("objectives is not a dict of objective: higher_is_better; pass one")
         return list(objectives.items())
     names = list(objective) if isinstance(objective, (list, tuple)) else [objective]
     directions = list(higher) if isinstance(higher, (list, tuple)) else [higher] * len(names)

@@ -22,7 +22,7 @@ from .checks import check_kinds, choose_objectives, params_of
 from .problem import Problem, read_source
 from .published import publish
 from .references import run_whole
-from .restrictions import count_configurations, read as read_restrictions
+from .restrictions import Restriction, count_configurations, read as read_restrictions
 from .rows import Row, show_best
 from .notices import IgnoredArgumentWarning, tell_once
 from .runs import run_session, write_checked_reference
@@ -175,12 +175,13 @@ def run_kernel(
     :param params: values of the parameters, or a result of `tune_kernel`
     :raises RuntimeError: the kernel does not compile, or has a hazard; the message names the line
     """
-    host = to_host(arguments)
+    check_kinds(locals())
+    given = list(arguments)
     results = run_on_host(
-        kernel_name, kernel_source, problem_size, host, params, grid_div_x, grid_div_y, grid_div_z, lang, device,
+        kernel_name, kernel_source, problem_size, to_host(given), params, grid_div_x, grid_div_y, grid_div_z, lang, device,
         smem_args, cmem_args, texmem_args, compiler_options, defines, block_size_names,
     )  # fmt: skip
-    return [to_origin(value, origin) for value, origin in zip(results, arguments)]
+    return [to_origin(value, origin) for value, origin in zip(results, given)]
 
 
 def run_on_host(
@@ -235,7 +236,8 @@ def tune_cache(
         "kernel_name": data["kernel_name"], "kernel_source": "", "problem_size": size, "arguments": [],
         "tune_params": data["tune_params"], **kwargs,
     }  # fmt: skip
-    return tune_kernel(**given, cache=cache_path, restrictions=restrictions, simulation_mode=True)
+    inside = Restriction(lambda params: cache_files.key(params) in data["cache"], "of the cache file", reads=set(given["tune_params"]))
+    return tune_kernel(**given, cache=cache_path, restrictions=[*(restrictions or ()), inside], simulation_mode=True)
 
 
 # Set-up
