@@ -71,7 +71,7 @@ pub async fn read(path: &Path, kernel: &str) -> Result<KnowledgeFile, KnowledgeE
         drop(bytes);
         let store = Store::open_unchanged(path).await;
         let store = store.map_err(|error| wrong(error.to_string()))?;
-        let related = store.related(kernel, None, None).await;
+        let related = store.related(kernel, None, None, &[]).await;
         let related = related.map_err(|error| wrong(error.to_string()))?;
         let groups = related.groups.into_iter();
         file.experiences = groups.map(|group| experience(group, None)).collect();
@@ -181,7 +181,8 @@ impl KnowledgeRecord {
 }
 
 /// Loads the experiences of every task of a run, most similar first, and their record. `before`:
-/// the record of the interrupted run, whose knowledge is restored.
+/// the record of the interrupted run, whose knowledge is restored. `without`: rows of runs that are
+/// left out.
 ///
 /// # Errors
 /// An invalid file, and a file that changed since the interrupted run; a database that cannot be
@@ -191,6 +192,7 @@ pub(crate) async fn load(
     store: &Store,
     given: &[PathBuf],
     before: Option<&KnowledgeRecord>,
+    without: &[i64],
 ) -> Result<(Vec<Vec<Experience>>, KnowledgeRecord), JobError> {
     let mut noted = KnowledgeRecord::default();
     let mut all = Vec::with_capacity(start.tasks.len());
@@ -225,7 +227,7 @@ pub(crate) async fn load(
         }
         let as_of = before.map(|before| before.as_of.get(at).copied().unwrap_or(0));
         let related = store
-            .related(&task.kernel, Some((start, task)), as_of)
+            .related(&task.kernel, Some((start, task)), as_of, without)
             .await;
         let related = related.map_err(usage)?;
         noted.as_of.push(as_of.unwrap_or(related.as_of));

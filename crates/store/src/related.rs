@@ -6,7 +6,7 @@ use super::error::{StoreError, WithPath as _};
 use super::rows::{Config, config_text};
 use super::run::{RunId, RunStart, TaskStart};
 use sqlx::types::Text;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::record::{ConfigValues, DeviceKind, Verdict};
 use tuner_core::units::Micros;
 
@@ -72,7 +72,10 @@ struct Row {
     p50_us: Option<f64>,
 }
 
-/// Results of the kernel and of its family that are not of this task, which is defined by problem, sizes,
+/// Identity of a task on a known device: kernel, version, problem and sizes.
+type TaskIdentity = (String, String, String, String);
+
+/// Results of the kernel and of its family that do not belong to this task: the same problem, sizes,
 /// version and device. A kernel of the family has the same names of parameters and sizes.
 const RELATED: &str = "WITH family AS MATERIALIZED (
     SELECT f.id FROM definitions f
@@ -95,6 +98,7 @@ SELECT * FROM (
     JOIN problems p ON p.id = t.problem
     JOIN kernels k ON k.id = p.kernel
     WHERE v.sequence IS NOT NULL AND v.id <= ?2
+      AND r.id NOT IN (SELECT value FROM json_each(?11))
       AND v.verdict IN (SELECT name FROM verdict_facts WHERE knowledge)
       AND NOT (k.name = ?1 AND coalesce(k.template_hash, k.version) IS ?3 AND p.name IS ?4
                AND p.sizes IS ?5 AND d.name IS ?6 AND d.kind IS ?7)
@@ -103,7 +107,7 @@ SELECT * FROM (
 impl Store {
     /// Returns results of a kernel on other devices, of other problems and of other versions than
     /// those of the task `of`, if given. `as_of`: only results stored up to the moment of an
-    /// earlier answer.
+    /// earlier answer. `without`: rows of runs that are left out, see [`Store::runs_of_same_tasks`].
     ///
     /// # Errors
     /// The database cannot be read.
@@ -112,6 +116,7 @@ impl Store {
         kernel: &str,
         of: Option<(&RunStart, &TaskStart)>,
         as_of: Option<i64>,
+        without: &[i64],
     ) -> Result<RelatedResults, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(RELATED)
             .bind(kernel)
@@ -124,13 +129,53 @@ impl Store {
             .bind(MAX_ROWS)
             .bind(of.map(|(_, task)| parameter_names(task)))
             .bind(of.map(|(_, task)| json_names(task.sizes.iter().map(|(name, _)| &**name))))
+            .bind(serde_json::Value::from(without).to_string())
             .fetch_all(&mut *self.reader().await?)
             .await
             .with_path(&self.path)?;
         Ok(grouped(rows))
     }
 
-    /// Returns the costs of trials recorded by runs on a device, the newest last.
+    /// Returns the rows of the runs with the same tasks on the same device as this one, the oldest
+    /// first. Of a single task none: [`Store::related`] leaves out its own results.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn runs_of_same_tasks(&self, start: &RunStart) -> Result<Vec<i64>, StoreError> {
+        if start.tasks.len() < 2 {
+            return Ok(Vec::new());
+        }
+        let rows: Vec<(i64, String, String, String, String)> = sqlx::query_as(
+            "SELECT r.id, k.name, coalesce(k.template_hash, k.version), p.name, p.sizes
+             FROM runs r JOIN devices d ON d.id = r.device JOIN tasks t ON t.run = r.id
+                  JOIN problems p ON p.id = t.problem JOIN kernels k ON k.id = p.kernel
+             WHERE d.name = ? AND d.kind = ?",
+        )
+        .bind(&start.device.name)
+        .bind(Text(start.device.kind))
+        .fetch_all(&mut *self.reader().await?)
+        .await
+        .with_path(&self.path)?;
+        let mut runs: BTreeMap<i64, BTreeSet<TaskIdentity>> = BTreeMap::new();
+        for (run, kernel, version, problem, sizes) in rows {
+            let tasks = runs.entry(run).or_default();
+            tasks.insert((kernel, version, problem, sizes));
+        }
+        let tasks = start.tasks.iter().map(|task| {
+            let (kernel, problem) = (task.kernel.clone(), task.problem.clone());
+            (
+                kernel,
+                start.version(task),
+                problem,
+                config_text(&task.sizes),
+            )
+        });
+        let wanted: BTreeSet<TaskIdentity> = tasks.collect();
+        let same = runs.into_iter().filter(|(_, tasks)| *tasks == wanted);
+        Ok(same.map(|(run, _)| run).collect())
+    }
+
+    /// Returns the costs of trials that runs on a device noted, the newest last.
     ///
     /// # Errors
     /// The database cannot be read.

@@ -122,7 +122,11 @@ impl Prepared {
         }
         let before = before.flatten();
         let start = &self.plan.start;
-        let (gathered, mut noted) = knowledge::load(start, store, files, before.as_ref()).await?;
+        // A repeated run would know of each task what the run before it measured of the others, and
+        // take another path than that run.
+        let without = store.runs_of_same_tasks(start).await.map_err(usage)?;
+        let loaded = knowledge::load(start, store, files, before.as_ref(), &without).await?;
+        let (gathered, mut noted) = loaded;
         let mut predictions = std::mem::take(&mut self.prior_experiences).into_iter();
         for (task, gathered) in self.plan.tasks.iter_mut().zip(gathered) {
             let predicted = predictions.next().flatten();

@@ -38,8 +38,9 @@ impl<E: Evaluator> Driver<'_, E> {
             return Ok(());
         };
         live.next = told + (told / 2).max(FIRST_LEARNING_RESULTS);
-        // A file that changed since the run began must not end it.
-        let Ok((all, _)) = knowledge::load(&live.start, self.store, &live.files, None).await else {
+        // A file that was changed since the run began must not end it.
+        let Ok((all, _)) = knowledge::load(&live.start, self.store, &live.files, None, &[]).await
+        else {
             return Ok(());
         };
         for (at, experiences) in all.iter().enumerate() {
