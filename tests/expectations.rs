@@ -318,6 +318,17 @@ fn where_nothing_can_be_compared_a_smaller_problem_is_made_and_told() {
 }
 
 #[test]
+fn references_that_the_budget_has_no_time_for_are_left_to_the_first_trials() {
+    let folder = histogram(HISTOGRAM_REFERENCE);
+    let ran = run(
+        folder.path(),
+        "run space.yaml --device vgpu:l4 --budget 1ms",
+    );
+    ran.says(3, &["the budget is used up"]);
+    assert!(!ran.stderr.contains("cannot be compared"), "{}", ran.stderr);
+}
+
+#[test]
 fn what_no_reference_can_pay_for_is_unchecked_and_goes_nowhere() {
     // The reference waits ever longer, whatever the size.
     let slow = HISTOGRAM_REFERENCE.replace(

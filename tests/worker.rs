@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tuner_core::record::Verdict;
 use tuner_device::limits;
-use tuner_device::worker::host::{Settings, Worker};
+use tuner_device::worker::host::{Settings, Worker, WorkerError};
 use tuner_device::worker::protocol::Job;
 use tuner_kernel::build::PlanBuilder;
 use tuner_kernel::catalog;
@@ -68,6 +68,24 @@ fn a_worker_that_hangs_is_killed_and_the_next_candidate_is_judged() {
         hung.detail
     );
     assert_eq!(worker.restarts(), 1);
+    assert_eq!(worker.judge(job).unwrap().judgement.verdict, Verdict::Ok);
+}
+
+#[test]
+fn a_deadline_of_the_caller_is_no_verdict_and_the_next_candidate_is_judged() {
+    let job = job();
+    let mut worker = worker("hang@1");
+    let soon = |millis| Some(Instant::now() + Duration::from_millis(millis));
+    worker.set_deadline(soon(60_000));
+    let judged = worker.judge(job.clone()).unwrap().judgement;
+    assert_eq!(judged.verdict, Verdict::Ok);
+    for (millis, restarts) in [(100, 1), (0, 1)] {
+        worker.set_deadline(soon(millis));
+        let late = worker.judge(job.clone());
+        assert!(matches!(late, Err(WorkerError::OutOfTime)), "{late:?}");
+        assert_eq!(worker.restarts(), restarts);
+    }
+    worker.set_deadline(None);
     assert_eq!(worker.judge(job).unwrap().judgement.verdict, Verdict::Ok);
 }
 

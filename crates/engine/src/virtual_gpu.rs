@@ -10,6 +10,7 @@ use super::judging::{DeferredChecks, JudgementCache, KernelTask, Work};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use tuner_core::judgement::Judgement;
 use tuner_core::panics::lock;
 use tuner_core::record::Verdict;
@@ -142,28 +143,46 @@ impl VirtualEvaluator {
 
     /// Checks before a run begins whether the results of each task can be compared, using the first
     /// of its starting points; builds a smaller check problem if they cannot. Returns a line for
-    /// the user for each such task.
+    /// the user for each such task. At the deadline the rest is left to the first trials.
     ///
     /// # Errors
     /// The compiler or the worker does not work, or the space's reference is wrong.
     pub(crate) fn check_references(
         &self,
         starts: &[Option<Config>],
+        deadline: Option<Instant>,
     ) -> Result<Vec<String>, BoxError> {
         let mut notes = Vec::new();
+        let is_over = || deadline.is_some_and(|end| Instant::now() >= end);
         for (task, start) in self.tasks.iter().zip(starts) {
             let Some(config) = start.as_ref().filter(|_| task.checks.is_empty()) else {
                 continue;
             };
+            if is_over() {
+                break;
+            }
             let whole = task.prepare_but(DeferredChecks::Nothing, &self.compiler, config)?;
             if let Preparation::Ready { work, .. } = whole {
                 let mut worker = lock(&self.worker);
-                task.on_virtual(&self.compiler, &mut worker, config, work.job)?;
+                worker.set_deadline(deadline);
+                let judged = task.on_virtual(&self.compiler, &mut worker, config, work.job);
+                worker.set_deadline(None);
+                if in_time(judged)?.is_none() {
+                    break;
+                }
             }
             let (kernel, problem) = (task.timed.kernel(), task.timed.problem());
             notes.extend(task.timed.scaled_check().note(kernel, problem));
         }
         Ok(notes)
+    }
+}
+
+/// Returns `None` for a judgement that ended at the deadline of its worker.
+fn in_time<T>(judged: Result<T, BoxError>) -> Result<Option<T>, BoxError> {
+    match judged {
+        Err(error) if matches!(error.downcast_ref(), Some(WorkerError::OutOfTime)) => Ok(None),
+        judged => judged.map(Some),
     }
 }
 

@@ -12,7 +12,7 @@ use super::protocol::{
 use crate::gpu::examine::Examination;
 use crate::gpu::meter::Spent;
 use crate::step::Step;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tuner_core::judgement::Judgement;
 use tuner_core::record::Verdict;
 use tuner_judge::judgement::TimedJudgement;
@@ -32,6 +32,8 @@ pub struct Worker {
     failures: u32,
     /// Consecutive candidates that lost all their workers.
     losses: u32,
+    /// Moment at which the caller gives up.
+    until: Option<Instant>,
 }
 
 /// Consecutive candidates with a failing device that can still be opened, before the device counts as lost.
@@ -52,6 +54,8 @@ enum RequestOutcome {
     WorkerLost(String),
     /// The device failed.
     DeviceLost(String),
+    /// The caller's deadline passed.
+    OutOfTime,
 }
 
 impl Worker {
@@ -65,7 +69,20 @@ impl Worker {
             restarts: 0,
             failures: 0,
             losses: 0,
+            until: None,
         }
+    }
+
+    /// Sets a deadline for all following requests, `None`: none. It says nothing about a candidate: a
+    /// worker that is late is killed, and the request fails with [`WorkerError::OutOfTime`].
+    pub fn set_deadline(&mut self, until: Option<Instant>) {
+        self.until = until;
+    }
+
+    /// Returns the time until the deadline of the caller.
+    fn time_left(&self) -> Option<Duration> {
+        let now = Instant::now();
+        self.until.map(|until| until.saturating_duration_since(now))
     }
 
     /// Returns the number of restarts after the first start.
@@ -216,6 +233,7 @@ impl Worker {
                         return self.given_up(&why);
                     }
                 }
+                RequestOutcome::OutOfTime => return Err(WorkerError::OutOfTime),
                 RequestOutcome::DeviceLost(why) if failed.is_none() => failed = Some(why),
                 RequestOutcome::DeviceLost(why) => return self.failed_twice(why),
             }
@@ -259,6 +277,7 @@ impl Worker {
                 RequestOutcome::Response(response) => return Ok(response),
                 RequestOutcome::Hung(why) => return Err(WorkerError::Hung(why)),
                 RequestOutcome::Died(detail) => return Err(WorkerError::Failed(detail)),
+                RequestOutcome::OutOfTime => return Err(WorkerError::OutOfTime),
                 RequestOutcome::DeviceLost(why) => return Err(WorkerError::DeviceLost(why)),
                 RequestOutcome::WorkerLost(why) => lost = why,
             }
@@ -297,6 +316,7 @@ impl Worker {
                     return Ok(running);
                 }
                 RequestOutcome::Response(other) => return Err(strange(&other)),
+                RequestOutcome::OutOfTime => return Err(WorkerError::OutOfTime),
                 RequestOutcome::Hung(_) => format!(
                     "it does not open within {} s",
                     self.settings.open.as_secs_f64()
@@ -316,6 +336,10 @@ impl Worker {
 
     /// Sends a request and waits for its answer; the worker is discarded unless it can continue.
     fn send_request(&mut self, request: &Request) -> Result<RequestOutcome, WorkerError> {
+        // A worker that waits for its next request need not be killed.
+        if self.time_left().is_some_and(|left| left.is_zero()) {
+            return Ok(RequestOutcome::OutOfTime);
+        }
         let parts = parts_of(request.clone())?;
         // A worker that died while idle was not killed by this candidate.
         let idle = self.running.take();
@@ -349,12 +373,16 @@ impl Worker {
         let mut corrupted = false;
         let mut patience = Patience::new(running.processor_time());
         let answer = loop {
+            let own = self.settings.deadline(step);
             let limits = Limits {
-                within: self.settings.deadline(step),
+                within: self.time_left().map_or(own, |left| own.min(left)),
                 memory_bytes: None,
             };
             let parts = match running.receive(limits) {
                 Ok(parts) => parts,
+                Err(Failure::Late) if self.time_left().is_some_and(|left| left.is_zero()) => {
+                    break RequestOutcome::OutOfTime;
+                }
                 Err(Failure::Late)
                     if patience.grants_extension(running.processor_time(), limits.within) =>
                 {

@@ -17,8 +17,9 @@ use tuner_store::Store;
 /// Budget without a given budget and number of evaluations.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 
-/// Share of a budget that predictions before the run may take, as a divisor.
-const PRIOR_BUDGET_DIVISOR: u32 = 10;
+/// Share of a budget that each step before the run may take, as a divisor: the predictions of the
+/// prior, and the check of the references.
+const STEP_BUDGET_DIVISOR: u32 = 10;
 
 impl Prepared {
     /// Completes the setup before [`Prepared::execute`]: predictions of the prior, prior knowledge, a
@@ -54,8 +55,7 @@ impl Prepared {
         if self.knowledge.is_none() || !self.uses_knowledge() {
             return Ok(());
         }
-        let budget = self.plan.limits.budget;
-        let deadline = budget.map(|budget| Instant::now() + budget / PRIOR_BUDGET_DIVISOR);
+        let deadline = self.step_deadline();
         let spaces = self.plan.tasks.iter().map(|task| {
             let start = task.start.iter().map(|point| point.config.clone());
             (task.space.clone(), start.collect())
@@ -83,6 +83,19 @@ impl Prepared {
         let found = found.map_err(|error| JobError::Failed(error.into()))?;
         self.prior_experiences = found.map_err(device_error)?;
         Ok(())
+    }
+
+    /// Returns the moment at which a step of the setup that begins now has had its share of the budget;
+    /// `None` if time does not limit the run.
+    fn step_deadline(&self) -> Option<Instant> {
+        let budget = self.plan.limits.budget;
+        let budget = budget.or(self.lacks_limits().then_some(DEFAULT_BUDGET))?;
+        Instant::now().checked_add(budget / STEP_BUDGET_DIVISOR)
+    }
+
+    /// Reports whether the run needs a default limit; an exhaustive one ends by itself.
+    fn lacks_limits(&self) -> bool {
+        !self.limited && self.plan.start.strategy != "exhaustive"
     }
 
     /// Reports whether the strategy uses prior knowledge.
@@ -170,8 +183,7 @@ impl Prepared {
 
     /// Adds a default limit to a run without limits, and records the settings for the store.
     fn finalize_limits(&mut self) {
-        // An exhaustive run needs no limit.
-        if !self.limited && self.plan.start.strategy != "exhaustive" {
+        if self.lacks_limits() {
             let clock = match self.plan.start.device.kind {
                 DeviceKind::Replay => " of recorded time",
                 _ => "",
@@ -205,7 +217,8 @@ impl Prepared {
     }
 
     /// Checks before the run begins whether its results can be compared with the references, and
-    /// adds notes on the replacement if they cannot. Ends early when `shutdown` turns true.
+    /// adds notes on the replacement if they cannot. Takes at most a tenth of the budget, and ends
+    /// early when `shutdown` turns true.
     ///
     /// # Errors
     /// A space's reference is wrong, or the tuner itself failed.
@@ -220,7 +233,9 @@ impl Prepared {
         let tasks = self.plan.tasks.iter();
         let starts = tasks.map(|task| task.start.first().map(|point| point.config.clone()));
         let starts: Vec<_> = starts.collect();
-        let looking = run_blocking("references", move || evaluator.check_references(&starts));
+        let deadline = self.step_deadline();
+        let looking = move || evaluator.check_references(&starts, deadline);
+        let looking = run_blocking("references", looking);
         let found = tokio::select! {
             found = looking => found,
             _ = shutdown.wait_for(|stop| *stop) => return Ok(()),

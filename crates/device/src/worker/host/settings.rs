@@ -140,4 +140,7 @@ pub enum WorkerError {
     /// A request to the device itself timed out.
     #[error("{0}")]
     Hung(String),
+    /// The caller's deadline passed, see [`super::Worker::set_deadline`].
+    #[error("no answer within the time that the run had left")]
+    OutOfTime,
 }
