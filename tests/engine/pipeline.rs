@@ -346,3 +346,45 @@ fn a_launch_that_never_came_back_is_a_timeout_and_is_not_launched_again() {
     assert_eq!(timeouts.len(), 1, "{:?}", resumed.story());
     assert_eq!(resumed.result.as_ref().unwrap().evals(), 30);
 }
+
+/// A run of a task that takes this long a trial, and of two others, within the budget.
+fn with_a_slow_task(takes: Duration, budget: Duration) -> Outcomes {
+    let mut plan = plan(&["slow", "a", "b"], Limits::default(), 2);
+    plan.limits.budget = Some(budget);
+    for task in &mut plan.tasks {
+        task.space = super::space(&[2, 2, 2], &[]);
+        task.start[0].config = task.space.default_config();
+    }
+    let toy = Toy {
+        slow: Some((0, takes)),
+        ..Toy::new(Order::Fixed, false)
+    };
+    run(toy, plan)
+}
+
+fn trials_of(outcomes: &Outcomes, kernel: &str) -> usize {
+    let own = outcomes.trials.iter();
+    own.filter(|trial| trial.kernel == kernel).count()
+}
+
+#[test]
+fn a_trial_beyond_its_share_of_the_budget_is_stopped_and_the_others_go_on() {
+    let outcomes = with_a_slow_task(Duration::from_secs(60), Duration::from_secs(3));
+    let counts = ["slow", "a", "b"].map(|kernel| trials_of(&outcomes, kernel));
+    assert_eq!(counts, [0, 8, 8], "{:?}", outcomes.story());
+    let said = "note: slow p: a trial was stopped: it takes more than this task's share of the budget (1s)";
+    let notes = &outcomes.notes;
+    assert!(notes.iter().any(|note| note.contains(said)), "{notes:?}");
+}
+
+#[test]
+fn a_stopped_trial_is_made_after_all_others_if_there_is_time() {
+    let outcomes = with_a_slow_task(Duration::from_millis(2100), Duration::from_secs(6));
+    let story = outcomes.story();
+    assert!(trials_of(&outcomes, "slow") >= 1, "{story:?}");
+    let others = story.iter().take(16);
+    let slow = others.filter(|trial| trial.starts_with("slow")).count();
+    assert_eq!(slow, 0, "{story:?}");
+    // Its default is the first one all the same.
+    assert!(story[16].ends_with("default"), "{story:?}");
+}

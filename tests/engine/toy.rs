@@ -219,6 +219,25 @@ impl Evaluator for Toy {
         })
     }
 
+    /// Stops at once what would take longer than the limit. A real device cannot be stopped.
+    fn evaluate_within(
+        &self,
+        task: usize,
+        config: &Config,
+        (): (),
+        limit: Option<Duration>,
+    ) -> Result<Option<Judged>, BoxError> {
+        let stops = self.order == Order::Fixed;
+        let slow = self.slow.filter(|(slow, _)| stops && *slow == task);
+        if slow
+            .zip(limit)
+            .is_some_and(|((_, takes), limit)| takes > limit)
+        {
+            return Ok(None);
+        }
+        self.evaluate(task, config, ()).map(Some)
+    }
+
     fn prove(&self, _task: usize, config: &Config, judged: Judged) -> Result<Judged, BoxError> {
         self.pause(config, 11);
         self.proven.fetch_add(1, Ordering::SeqCst);

@@ -1,6 +1,7 @@
 //! Device interface of the engine.
 
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{
@@ -99,8 +100,38 @@ pub trait Evaluator: Send + Sync + 'static {
     /// The tuner cannot continue.
     fn evaluate(&self, task: usize, config: &Config, work: Self::Work) -> Result<Judged, BoxError>;
 
-    /// Runs the deferred checks of a candidate that may win ([`Judged::put_off`]). Called concurrently with
-    /// [`Evaluator::evaluate`], for one candidate at a time.
+    /// Judges a prepared candidate like [`Evaluator::evaluate`]; `None` if it was stopped because it
+    /// took longer than `limit`. A device whose work cannot be stopped ignores the limit.
+    ///
+    /// # Errors
+    /// The tuner cannot continue.
+    fn evaluate_within(
+        &self,
+        task: usize,
+        config: &Config,
+        work: Self::Work,
+        _limit: Option<Duration>,
+    ) -> Result<Option<Judged>, BoxError> {
+        self.evaluate(task, config, work).map(Some)
+    }
+
+    /// Runs the deferred checks like [`Evaluator::prove`], within the limit of
+    /// [`Evaluator::evaluate_within`].
+    ///
+    /// # Errors
+    /// The tuner cannot continue.
+    fn prove_within(
+        &self,
+        task: usize,
+        config: &Config,
+        judged: Judged,
+        _limit: Option<Duration>,
+    ) -> Result<Option<Judged>, BoxError> {
+        self.prove(task, config, judged).map(Some)
+    }
+
+    /// Runs the deferred checks of a candidate that may win ([`Judged::put_off`]). Called
+    /// concurrently with [`Evaluator::evaluate`], for one candidate at a time.
     ///
     /// # Errors
     /// The tuner cannot continue.

@@ -20,6 +20,8 @@ pub(super) struct Job {
     pub(super) ticket: Ticket,
     pub(super) task: usize,
     pub(super) config: Config,
+    /// Time that its judgement may take; `None`: any.
+    pub(super) limit: Option<Duration>,
 }
 
 /// A candidate with further checks before it is reported.
@@ -45,6 +47,19 @@ pub(super) enum Step<W> {
     Prepared(Result<Preparation<W>, EngineError>),
     /// The device judged it.
     Evaluated(Result<Box<Judged>, EngineError>),
+    /// The device stopped it at its limit.
+    OutOfTime,
+}
+
+impl<W> Step<W> {
+    /// Converts the answer of a device.
+    fn evaluated(answer: Result<Option<Judged>, EngineError>) -> Self {
+        match answer {
+            Ok(None) => Self::OutOfTime,
+            Ok(Some(judged)) => Self::Evaluated(Ok(Box::new(judged))),
+            Err(error) => Self::Evaluated(Err(error)),
+        }
+    }
 }
 
 impl<W> Message<W> {
@@ -184,8 +199,9 @@ impl<E: Evaluator> Lanes<E> {
         let evaluator = Arc::clone(&self.evaluator);
         let evaluated = move |(job, work): (Job, E::Work)| {
             Some(Message::timed(job.ticket, || {
-                let result = guard(|| evaluator.evaluate(job.task, &job.config, work));
-                Step::Evaluated(result.map(Box::new))
+                Step::evaluated(guard(|| {
+                    evaluator.evaluate_within(job.task, &job.config, work, job.limit)
+                }))
             }))
         };
         let name = format!("device-{number}");
@@ -198,11 +214,13 @@ impl<E: Evaluator> Lanes<E> {
         let proved = move |proof: Proof| {
             let Proof { job, judged, whole } = proof;
             Some(Message::timed(job.ticket, || {
-                let result = guard(|| match whole {
-                    true => evaluator.prove_whole(job.task, &job.config, *judged),
-                    false => evaluator.prove(job.task, &job.config, *judged),
-                });
-                Step::Evaluated(result.map(Box::new))
+                Step::evaluated(guard(|| match whole {
+                    true => {
+                        let proven = evaluator.prove_whole(job.task, &job.config, *judged);
+                        proven.map(Some)
+                    }
+                    false => evaluator.prove_within(job.task, &job.config, *judged, job.limit),
+                }))
             }))
         };
         let name = format!("prove-{number}");

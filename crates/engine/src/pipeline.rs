@@ -9,20 +9,21 @@ mod concurrent_runs;
 mod ends;
 mod notes;
 mod postponed;
+mod setup;
 
+use super::DEVICE_QUEUE;
 use super::error::EngineError;
-use super::evaluator::{Clock, Evaluator, Order, Preparation};
+use super::evaluator::{Clock, Evaluator, Preparation};
 use super::event::{Event, StopReason, TaskFacts, TrialEvent};
 use super::knowledge;
 use super::lanes::{Job, Lanes, Message, Step};
 use super::ledger::{Ledger, Report};
 use super::limits::Limits;
-use super::schedule::{CostUnit, Finished, Schedule, Settled, State, Task};
-use super::window::Window;
-use super::{DEVICE_QUEUE, WINDOW};
+use super::schedule::{Finished, Schedule, Settled, State, Task};
 use commits::front;
 use concurrent_runs::ConcurrentRuns;
 use ends::OVERTIME;
+use setup::{schedule, window};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,9 +31,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tuner_core::objective::Objectives;
-use tuner_search as evolve;
-use tuner_search::UnknownStrategy;
-use tuner_space::Config;
 use tuner_store::{Ack, KnownTrials, RunEnd, RunId, RunStart, Store, StoreError, StoredRun};
 
 /// Plan of a run.
@@ -140,51 +138,6 @@ pub async fn run<E: Evaluator>(
     };
     store.finish_run(&driver.run, end).await?;
     Ok(driver.report(reason, began.elapsed()))
-}
-
-fn schedule<E: Evaluator>(
-    evaluator: &E,
-    plan: &Plan,
-) -> Result<Schedule<E::Work>, UnknownStrategy> {
-    let strategies = plan
-        .tasks
-        .iter()
-        .map(|task| {
-            let points: Vec<Config> = task
-                .start
-                .iter()
-                .map(|point| point.config.clone())
-                .collect();
-            let (space, known, start) = (&task.space, &task.knowledge, &plan.start);
-            evolve::with_knowledge(&start.strategy, space, start.seed, &points, known)
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let order = evaluator.order();
-    let window = window(evaluator, plan.jobs);
-    let mut schedule = Schedule::new(order, window, plan.limits.evals, &plan.tasks, strategies);
-    schedule.objectives = plan.objectives;
-    schedule.early = evaluator.judges_early();
-    schedule.proves = evaluator.proof_limit().is_some();
-    // Without a budget every proof is made immediately.
-    schedule.postpones_proofs = schedule.proves && plan.share().is_some();
-    schedule.charges = evaluator.clock() == Clock::Charged;
-    // If trials limit a run of fixed order, the duration of steps must not affect it.
-    schedule.cost_unit = match (order, plan.limits.evals) {
-        (Order::Fixed, Some(_)) if !schedule.charges => CostUnit::Trials,
-        _ => CostUnit::Seconds,
-    };
-    schedule.share = plan.share();
-    Ok(schedule)
-}
-
-/// Returns the window for the evaluator's current capacity.
-fn window<E: Evaluator>(evaluator: &E, jobs: usize) -> Window {
-    match evaluator.order() {
-        Order::Fixed => Window::one_per_result(WINDOW),
-        Order::Arrival => {
-            Window::pool(evaluator.jobs(jobs) + DEVICE_QUEUE + evaluator.devices() - 1)
-        }
-    }
 }
 
 struct Driver<'a, E: Evaluator> {
@@ -371,6 +324,8 @@ impl<E: Evaluator> Driver<'_, E> {
                 break;
             };
             let job = flight.job();
+            let limit = self.schedule.time_limit(job.ticket);
+            let job = Job { limit, ..job };
             if self.evaluator.may_hang() {
                 let task = &self.tasks[job.task];
                 let trial = self.schedule.announcement(job.ticket, candidate);
@@ -438,6 +393,11 @@ impl<E: Evaluator> Driver<'_, E> {
                 Preparation::Judged(judged) => judged,
             },
             Step::Evaluated(judged) => judged?,
+            Step::OutOfTime => {
+                self.schedule.park_stopped(ticket);
+                self.note_postponed();
+                return Ok(());
+            }
         };
         if let Some(settled) = self.schedule.settle_proof(ticket, &judged) {
             self.settled.push(settled);

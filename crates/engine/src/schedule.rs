@@ -7,7 +7,9 @@
 
 mod allocation;
 mod best;
+mod ends;
 mod flight;
+mod parking;
 mod postponed;
 mod turns;
 
@@ -116,6 +118,9 @@ pub(super) struct Schedule<W> {
     pub(super) charges: bool,
     /// Cost above which a task's trial is postponed: its share of the budget.
     pub(super) share: Option<f64>,
+    /// Candidates of postponed tasks wait for those of the others, and a trial that exceeds its task's
+    /// share is stopped.
+    pub(super) parks: bool,
 }
 
 impl<W> Schedule<W> {
@@ -173,6 +178,7 @@ impl<W> Schedule<W> {
             cost_unit: CostUnit::default(),
             charges: false,
             share: None,
+            parks: false,
         }
     }
 
@@ -230,13 +236,26 @@ impl<W> Schedule<W> {
             return None;
         }
         let full = match self.order {
-            Order::Fixed => self.flights.len() >= self.window.most,
+            Order::Fixed => self.active() >= self.window.most,
             Order::Arrival => self.preparing() >= self.window.compiling || !self.make_room(),
         };
         if full {
             return None;
         }
-        while let Some(task) = self.next_task() {
+        loop {
+            let next = self.next_task();
+            if self.others_come_first(next) {
+                return None;
+            }
+            if self.resume_parked(next) {
+                self.allowance -= 1;
+                return match self.take_stopped() {
+                    Some(ticket) => self.flight(ticket),
+                    None => self.ask(),
+                };
+            }
+            let task = next?;
+            let resumed = self.is_last(task);
             let state = &mut self.tasks[task];
             let Some(proposal) = state.strategy.ask() else {
                 state.finished = state.strategy.exhausted();
@@ -257,10 +276,11 @@ impl<W> Schedule<W> {
             self.asked += 1;
             self.allowance -= 1;
             self.next_ticket += 1;
-            let earliest_turn = self.window.earliest_turn(self.told, self.flights.len());
+            let earliest_turn = self.window.earliest_turn(self.told, self.active());
             self.flights.push_back(Flight {
                 earliest_turn,
                 had_turn: false,
+                resumed,
                 ticket: self.next_ticket,
                 task,
                 proposal: proposal.id,
@@ -272,7 +292,6 @@ impl<W> Schedule<W> {
             });
             return self.flights.back_mut();
         }
-        None
     }
 
     fn preparing(&self) -> usize {
@@ -283,7 +302,7 @@ impl<W> Schedule<W> {
     /// Reports whether one more candidate fits, after the search dropped a compiled one if
     /// necessary.
     fn make_room(&mut self) -> bool {
-        if self.flights.len() < self.window.most {
+        if self.active() < self.window.most {
             return true;
         }
         let Some(task) = self.next_task() else {
@@ -431,50 +450,6 @@ impl<W> Schedule<W> {
             self.allowance += window.compiling.saturating_sub(self.window.compiling);
             self.window = window;
         }
-    }
-
-    /// Stops the run: candidates that are neither judged nor on the device are dropped, and with a fixed
-    /// order those whose turn had not come. With `outlives`, those on the device are dropped too:
-    /// their results can be fetched later. A candidate in a whole run is reported without its
-    /// proof, unless the run continues later.
-    pub(super) fn stop(&mut self, outlives: bool, goes_on: bool) {
-        self.stopped = true;
-        let (fixed, turn_of) = (self.order == Order::Fixed, self.turn_of);
-        for flight in &mut self.flights {
-            match std::mem::replace(&mut flight.state, State::Preparing) {
-                State::ProvingWhole(judged) if !goes_on => {
-                    // The candidate passed and has a time; only its proof is missing, which the
-                    // record states.
-                    let unproven = Box::new(judged.out_of_budget());
-                    flight.state = State::Judged(Finished::New(unproven));
-                }
-                other => flight.state = other,
-            }
-        }
-        self.flights.retain(|flight| {
-            let judged = matches!(flight.state, State::Judged(_));
-            let in_work = matches!(flight.state, State::OnDevice | State::Proving);
-            let done = judged || (!outlives && in_work);
-            // A resumed run with a fixed order repeats the sequence of reports: one without a turn
-            // must not be stored out of order.
-            done && (!fixed || turn_of == Some(flight.ticket))
-        });
-    }
-
-    /// Drops every candidate in flight.
-    pub(super) fn abandon(&mut self) {
-        self.stop(true, false);
-        self.flights.clear();
-    }
-
-    /// Reports whether nothing is in flight.
-    pub(super) fn is_idle(&self) -> bool {
-        self.flights.is_empty()
-    }
-
-    /// Reports whether the limit of judged configurations is reached.
-    pub(super) fn reached_limit(&self) -> bool {
-        self.told >= self.limit
     }
 
     /// Records that a candidate is prepared.

@@ -10,7 +10,7 @@ use super::judging::{DeferredChecks, JudgementCache, KernelTask, Work};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tuner_core::judgement::Judgement;
 use tuner_core::panics::lock;
 use tuner_core::record::Verdict;
@@ -176,6 +176,52 @@ impl VirtualEvaluator {
         }
         Ok(notes)
     }
+
+    /// Judges a prepared candidate. A worker that takes longer than `limit` is stopped, which is an error.
+    fn judged(
+        &self,
+        task: usize,
+        config: &Config,
+        work: Work,
+        limit: Option<Duration>,
+    ) -> Result<Judged, BoxError> {
+        let (known, level, worker) = if work.put_off {
+            (&self.seen, Level::First, &self.scout)
+        } else {
+            (&self.known, Level::Check, &self.worker)
+        };
+        lock(&self.same).insert(work.candidate.clone(), work.same.clone());
+        // Threads decide which of two equal candidates comes first here, so `told` marks the reused
+        // one.
+        let (found, _) = known.or_judge(&work.same, || {
+            let job = Job {
+                level,
+                ..work.job.clone()
+            };
+            let mut worker = lock(worker);
+            // Another candidate may have had the worker until now.
+            worker.set_deadline(limit.and_then(|limit| Instant::now().checked_add(limit)));
+            let found = self.tasks[task].on_virtual(&self.compiler, &mut worker, config, job);
+            worker.set_deadline(None);
+            found
+        })?;
+        Ok(work.judged(found))
+    }
+
+    /// Judges a candidate with its deferred checks, within the same limit.
+    fn checked(
+        &self,
+        task: usize,
+        config: &Config,
+        limit: Option<Duration>,
+    ) -> Result<Judged, BoxError> {
+        let whole =
+            self.tasks[task].prepare_but(DeferredChecks::Nothing, &self.compiler, config)?;
+        match whole {
+            Preparation::Judged(judged) => Ok(*judged),
+            Preparation::Ready { work, .. } => self.judged(task, config, work, limit),
+        }
+    }
 }
 
 /// Returns `None` for a judgement that ended at the deadline of its worker.
@@ -214,32 +260,31 @@ impl Evaluator for VirtualEvaluator {
     }
 
     fn evaluate(&self, task: usize, config: &Config, work: Work) -> Result<Judged, BoxError> {
-        let (known, level, worker) = if work.put_off {
-            (&self.seen, Level::First, &self.scout)
-        } else {
-            (&self.known, Level::Check, &self.worker)
-        };
-        lock(&self.same).insert(work.candidate.clone(), work.same.clone());
-        // Thread timing decides which of two equal candidates is first here, so `told` marks the reused
-        // one.
-        let (found, _) = known.or_judge(&work.same, || {
-            let job = Job {
-                level,
-                ..work.job.clone()
-            };
-            let mut worker = lock(worker);
-            self.tasks[task].on_virtual(&self.compiler, &mut worker, config, job)
-        })?;
-        Ok(work.judged(found))
+        self.judged(task, config, work, None)
+    }
+
+    fn evaluate_within(
+        &self,
+        task: usize,
+        config: &Config,
+        work: Work,
+        limit: Option<Duration>,
+    ) -> Result<Option<Judged>, BoxError> {
+        in_time(self.judged(task, config, work, limit))
     }
 
     fn prove(&self, task: usize, config: &Config, _: Judged) -> Result<Judged, BoxError> {
-        let whole =
-            self.tasks[task].prepare_but(DeferredChecks::Nothing, &self.compiler, config)?;
-        match whole {
-            Preparation::Judged(judged) => Ok(*judged),
-            Preparation::Ready { work, .. } => self.evaluate(task, config, work),
-        }
+        self.checked(task, config, None)
+    }
+
+    fn prove_within(
+        &self,
+        task: usize,
+        config: &Config,
+        _: Judged,
+        limit: Option<Duration>,
+    ) -> Result<Option<Judged>, BoxError> {
+        in_time(self.checked(task, config, limit))
     }
 
     fn proof_limit(&self) -> Option<u64> {

@@ -14,12 +14,15 @@ impl<E: Evaluator> Driver<'_, E> {
     pub(super) fn note_postponed(&mut self) {
         while let Some(postponed) = self.schedule.take_postponed() {
             let key = &self.tasks[postponed.task].key;
+            let took = match postponed.seconds {
+                Some(seconds) => format!("a trial takes {}, more", in_seconds(seconds)),
+                None => "a trial was stopped: it takes more".to_owned(),
+            };
             let text = format!(
-                "note: {} {}: a trial takes {}, more than this task's share of the budget ({}); it goes \
-                 on after the others",
+                "note: {} {}: {took} than this task's share of the budget ({}); it goes on after the \
+                 others",
                 key.kernel,
                 key.problem,
-                in_seconds(postponed.seconds),
                 in_seconds(postponed.share),
             );
             (self.sink)(&Event::Note { text });

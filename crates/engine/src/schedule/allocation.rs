@@ -62,6 +62,8 @@ pub(super) struct Account {
     pub(super) postponed: bool,
     /// The user was notified that it is postponed.
     pub(super) announced: bool,
+    /// A trial was stopped and none was reported since: its cost is a lower bound.
+    stopped: bool,
 }
 
 impl Account {
@@ -74,11 +76,22 @@ impl Account {
         }
     }
 
+    /// Adds a trial that was stopped after this time. The task is postponed unless its trials take less
+    /// on average.
+    pub(super) fn add_stopped(&mut self, seconds: Option<f64>, share: Option<f64>) {
+        self.cost += seconds.unwrap_or(0.0);
+        self.costed += 1;
+        self.stopped = true;
+        let mean = self.cost_of_trial();
+        self.postponed = self.reported() == 0 || mean >= share;
+    }
+
     /// Adds a reported trial. `cost`: `None` if another run has paid it.
     pub(super) fn add(&mut self, cost: Option<f64>, best_us: Option<f64>) {
         if let Some(cost) = cost {
             self.cost += cost;
             self.costed += 1;
+            self.stopped = false;
         }
         self.history.push(best_us.map_or(f64::INFINITY, f64::ln));
     }
@@ -147,8 +160,8 @@ impl TaskState {
         let cost = account.cost_of_trial().map(|cost| cost * missing as f64);
         let short = cost
             .zip(budget)
-            .is_some_and(|(cost, budget)| cost <= FIRST_TRIALS_SHARE * budget);
-        account.postponed && missing > 0 && short
+            .is_some_and(|(cost, budget)| cost <= BRIEF * budget);
+        account.postponed && missing > 0 && short && !account.stopped
     }
 
     /// Returns the rank of the task for the next trial; the smallest is next. `budget`: seconds.
@@ -192,8 +205,8 @@ impl TaskState {
 pub(crate) struct PostponedTask {
     /// The task.
     pub(crate) task: usize,
-    /// Mean cost of its trials, seconds.
-    pub(crate) seconds: f64,
+    /// Mean cost of its trials, seconds; `None`: the first one was stopped.
+    pub(crate) seconds: Option<f64>,
     /// Its share of the budget, seconds.
     pub(crate) share: f64,
 }
@@ -235,6 +248,7 @@ impl<W> Schedule<W> {
 
     /// Adds the cost and the result of a reported trial to its task's account.
     pub(super) fn settle(&mut self, task: usize, seconds: Option<f64>) {
+        let active = self.active();
         let state = &mut self.tasks[task];
         let cost = match self.cost_unit {
             CostUnit::Trials => Some(1.0),
@@ -247,6 +261,7 @@ impl<W> Schedule<W> {
             .zip(self.share)
             .is_some_and(|(cost, share)| cost > share);
         state.account.postponed = exceeds;
+        self.replace_parked(active);
         self.clear_waits();
     }
 
@@ -265,7 +280,8 @@ impl<W> Schedule<W> {
             .into_iter()
             .find(|(_, task)| task.account.postponed && !task.account.announced)?;
         task.account.announced = true;
-        let seconds = task.account.cost_of_trial()?;
+        let mean = task.account.cost_of_trial();
+        let seconds = mean.filter(|_| !task.account.stopped);
         Some(PostponedTask {
             task: at,
             seconds,

@@ -26,12 +26,15 @@ pub(in super::super) struct Flight<W> {
     pub(in super::super) spent: Option<f64>,
     /// The search chose it.
     pub(super) had_turn: bool,
+    /// It was parked, and continues.
+    pub(super) resumed: bool,
 }
 
 impl<W> Flight<W> {
-    /// Returns the candidate as a lane job.
+    /// Returns the candidate as a lane job without a limit.
     pub(in super::super) fn job(&self) -> Job {
         Job {
+            limit: None,
             ticket: self.ticket,
             task: self.task,
             config: self.config.clone(),
@@ -44,6 +47,8 @@ pub(in super::super) enum State<W> {
     Preparing,
     Prepared(ContentHash, W),
     OnDevice,
+    /// Its judgement was stopped, and begins anew after the other tasks.
+    Stopped,
     /// It may win, and its deferred checks are running.
     Proving,
     /// It is about to be the best, and the timed problem is run whole. Holds the earlier judgement.

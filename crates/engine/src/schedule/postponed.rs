@@ -163,6 +163,7 @@ impl<W> Schedule<W> {
                 ticket,
                 task,
                 config: postponed.config.clone(),
+                limit: None,
             },
             judged: Box::new(Judged::without_device(
                 postponed.candidate.clone(),

@@ -25,7 +25,9 @@ impl<W> Schedule<W> {
     /// if early judging is allowed.
     fn fixed_or_early(&mut self) -> Option<Ticket> {
         let turn = self.fixed_turn();
-        let prepared = |flight: &&Flight<W>| matches!(flight.state, State::Prepared(..));
+        let prepared = |flight: &&Flight<W>| {
+            matches!(flight.state, State::Prepared(..)) && !self.is_parked(flight)
+        };
         let mut ready = self.flights.iter().filter(prepared).map(|f| f.ticket);
         let waits = |f: &&Flight<W>| matches!(f.state, State::Preparing | State::Prepared(..));
         let judged = self.flights.len() - self.flights.iter().filter(waits).count();
@@ -46,14 +48,17 @@ impl<W> Schedule<W> {
             let first = self
                 .flights
                 .iter()
+                .filter(|flight| !self.is_parked(flight))
                 .map(|flight| flight.earliest_turn)
                 .min()?;
             let earliest_turn = first.max(self.told);
             let due = |flight: &Flight<W>| flight.earliest_turn <= earliest_turn;
             let chosen = |flight: &Flight<W>| self.tasks[flight.task].strategy.chooses();
-            // Waiting until all due candidates are prepared makes the choice a function of the number of
-            // results. A strategy that never chooses takes the first one and need not wait.
-            let mut awaited = self.flights.iter().filter(|f| due(f) && chosen(f));
+            // Waiting until all due candidates are prepared makes the choice a function of the
+            // number of results. A strategy that never chooses takes the first one and need not
+            // wait.
+            let counts = |flight: &Flight<W>| due(flight) && !self.is_parked(flight);
+            let mut awaited = self.flights.iter().filter(|f| counts(f) && chosen(f));
             if awaited.any(|flight| matches!(flight.state, State::Preparing)) {
                 return None;
             }
@@ -68,9 +73,10 @@ impl<W> Schedule<W> {
         if self.stopped || self.launched >= self.limit {
             return None;
         }
+        let may = |flight: &Flight<W>| may(flight) && !self.is_parked(flight);
         // The task of the oldest: turns follow the allocation of the proposals to tasks.
         let task = self.flights.iter().find(|flight| may(flight))?.task;
-        let (tickets, ready) = self.ready(task, &may);
+        let (tickets, ready) = self.ready(task, may);
         let place = self.tasks[task].strategy.choose(&ready);
         self.launched += 1;
         let ticket = tickets.get(place).or(tickets.first()).copied()?;
@@ -103,13 +109,15 @@ impl<W> Schedule<W> {
         let tasks = &self.tasks;
         // With a second objective a slow one may be on the front.
         let all = self.objectives.is_some();
-        let flight = self.flights.iter_mut().find(|flight| {
+        let place = self.flights.iter().position(|flight| {
             let task = &tasks[flight.task];
             turn.is_none_or(|ticket| flight.ticket == ticket)
                 && matches!(&flight.state, State::Judged(Finished::New(judged))
                     if judged.put_off && (all || task.may_win(judged))
                         || proves && task.needs_proof(judged))
         })?;
+        let limit = self.time_limit(self.flights.get(place)?.ticket);
+        let flight = self.flights.get_mut(place)?;
         match std::mem::replace(&mut flight.state, State::Proving) {
             State::Judged(Finished::New(judged)) => {
                 // Deferred checks come first: a whole run is expensive, and they may refute the
@@ -119,7 +127,10 @@ impl<W> Schedule<W> {
                     flight.state = State::ProvingWhole(judged.clone());
                 }
                 Some(Proof {
-                    job: flight.job(),
+                    job: Job {
+                        limit,
+                        ..flight.job()
+                    },
                     judged,
                     whole,
                 })
@@ -150,6 +161,8 @@ impl<W> Schedule<W> {
                     if tasks[flight.task].must_rejudge(known.trial(), remeasures, proves))
         })?;
         flight.state = State::Preparing;
+        // It has had its turn, which lasts until it is judged.
+        flight.resumed = true;
         Some(flight.job())
     }
 
@@ -198,7 +211,7 @@ impl<W> Schedule<W> {
             State::Judged(Finished::New(judged)) => judged.compilation.as_ref(),
             State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref(),
             State::Judged(Finished::Known(known)) => known.trial().compilation.as_ref(),
-            State::Prepared(..) | State::Preparing | State::OnDevice => None,
+            State::Prepared(..) | State::Preparing | State::OnDevice | State::Stopped => None,
             State::Proving | State::ProvingWhole(_) => None,
         };
         let facts = flight
