@@ -86,23 +86,41 @@ fn a_weight_is_a_number_of_at_least_0() {
         assert!(ended.stderr.contains(said), "{}", ended.stderr);
         assert!(ended.stderr.contains("space.yaml:4:"), "{}", ended.stderr);
     }
+}
+
+#[test]
+fn a_weight_of_the_metric_is_a_number_of_at_least_0_for_every_problem() {
+    for (weight, said) in [
+        ("0 - N", "is -2048 on problem `small`, but must be a number"),
+        ("1 / 0", "has no value on problem `small`: "),
+        ("0 / 0", "has no value on problem `small`: "),
+        ("sqrt(0 - 1)", "on problem `small`"),
+        ("log2(0)", "on problem `small`"),
+        ("10 ** 400", "on problem `small`"),
+        ("N > 1", "is true on problem `small`, but must be a number"),
+        ("WAY", "unknown name `WAY`"),
+    ] {
+        let folder = project();
+        let file = folder.path().join("space.yaml");
+        let metric = format!("metric: {{ weight: \"{weight}\" }}\nparameters:");
+        replace(&file, "parameters:", &metric);
+        let ended = run(folder.path(), "space space.yaml");
+        ended.says_of(&weight, 2, &[said, "space.yaml:6:"]);
+    }
+    // Its value depends on the device of the run.
     let folder = project();
     let file = folder.path().join("space.yaml");
-    replace(
-        &file,
-        "parameters:",
-        "metric: { weight: \"0 - N\" }\nparameters:",
+    let metric = "metric: { weight: \"DEVICE_SM_COUNT - 100\" }\nparameters:";
+    replace(&file, "parameters:", metric);
+    let run_on = |device: &str| {
+        let line = format!("run space.yaml --evals 1 --device vgpu:{device} --db t.db --plan");
+        run(folder.path(), &line)
+    };
+    run_on("l4").says(
+        2,
+        &["space.yaml:6:19: error: the weight of `metric` is -42 on"],
     );
-    let ended = run(
-        folder.path(),
-        "run space.yaml --evals 1 --device vgpu:l4 --db t.db",
-    );
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(
-        ended
-            .stderr
-            .contains("problem `small`: the weight of `metric` is -2048"),
-        "{}",
-        ended.stderr
-    );
+    let planned = run_on("h100");
+    planned.says(0, &[]);
+    assert!(planned.stdout.contains(" 32 "), "{}", planned.stdout);
 }

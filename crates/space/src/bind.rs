@@ -33,9 +33,7 @@ pub struct Bound {
     pub flops: Option<f64>,
     /// Minimum number of bytes that a run moves.
     pub bytes: Option<f64>,
-    /// Weight of the problem's gain in a run's budget, by the metric.
-    pub weight: Option<f64>,
-    /// Number of terms of the sum that produces an output element.
+    /// Terms of the sum that an output element is.
     pub terms: Option<f64>,
 }
 
@@ -234,7 +232,6 @@ fn parts(spec: &KernelSpec) -> Vec<(String, Expr)> {
     let amounts = [
         ("metric flops", &spec.flops),
         ("metric bytes", &spec.bytes),
-        ("metric weight", &spec.weight),
         ("gate terms", &spec.terms),
     ];
     for (what, amount) in amounts {
@@ -343,7 +340,6 @@ fn assemble(
         None => Ok(None),
     };
     let (flops, bytes) = (amount(&spec.flops)?, amount(&spec.bytes)?);
-    let weight = amount(&spec.weight)?;
     let terms = amount(&spec.terms)?;
     Ok(Bound {
         arguments,
@@ -358,7 +354,6 @@ fn assemble(
         macros,
         flops,
         bytes,
-        weight,
         terms,
     })
 }

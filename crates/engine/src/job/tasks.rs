@@ -13,7 +13,7 @@ use tuner_core::record::{
 };
 use tuner_kernel::catalog::{Kernel, shown};
 use tuner_search::Knowledge;
-use tuner_space::{BindError, Config, DeviceLimits, KernelSpec, Problem, Space};
+use tuner_space::{BindError, Config, DeviceLimits, Diagnostics, KernelSpec, Problem, Space};
 use tuner_store::TaskStart;
 
 /// Facts of a device for spaces and provenance.
@@ -159,7 +159,7 @@ fn plan_problem(
     let (start, notes) = start_points(spec, &space);
     let default = space.default_config();
     let effort = Effort::new(spec, problem, &target.limits, &default)
-        .map_err(|why| JobError::Usage(format!("error: {}: {why}", place())))?;
+        .map_err(|why| JobError::Usage(why.to_string()))?;
     let stored = TaskStart {
         kernel: spec.kernel.clone(),
         problem: problem.name.clone(),
@@ -207,18 +207,11 @@ impl Effort {
         problem: &Problem,
         limits: &DeviceLimits,
         default: &Config,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Diagnostics> {
         // An expression without a value is a failure of the candidate, reported when it is judged.
         let binder = spec.binder(&problem.name, limits).ok();
         let bound = binder.and_then(|binder| binder.bind(default).ok());
-        let weight = problem.weight;
-        let by_metric = || bound.as_ref().and_then(|bound| bound.weight);
-        let weight = weight.or_else(by_metric).unwrap_or(1.0);
-        if weight < 0.0 || !weight.is_finite() {
-            return Err(format!(
-                "the weight of `metric` is {weight}; change its expression to a number of at least 0"
-            ));
-        }
+        let weight = spec.weight_of(problem, limits)?;
         let elements =
             |shape: &Vec<u64>| shape.iter().map(|extent| *extent as f64).product::<f64>();
         let work = bound.map_or(0.0, |bound| {

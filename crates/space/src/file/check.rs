@@ -4,6 +4,7 @@ use super::de::Spanned;
 use super::origin::{Origin, Places};
 use super::schema::{Document, Formula, GateText, Ordered, ParameterText, Scalar};
 use super::texts::{ReferenceWord, SizesText};
+use super::weight;
 use crate::construct::{Place, resolve};
 use crate::expr::nearest_or_all;
 use crate::{
@@ -18,8 +19,13 @@ use tuner_core::value::Value;
 /// Maximum number of checks of parameters and expressions, counted once per problem.
 const MAX_CHECKS: usize = 10_000_000;
 
-/// Key of a problem's weight in the budget of a run; it is not a size.
-const WEIGHT: &str = "weight";
+/// Limits of a device, for the check of names: their values do not matter.
+pub(super) const SOME_LIMITS: DeviceLimits = DeviceLimits {
+    sm_count: 132,
+    shared_bytes: 232_448,
+    cc: 90,
+    max_threads: 1024,
+};
 
 /// Collector of errors and of expressions with unchecked names.
 pub(super) struct Checker<'s> {
@@ -66,8 +72,8 @@ pub(super) fn spec(
         ReferenceWord::Some(text) => checker.reference(*text, &arguments, &variables),
     };
     let metric = document.metric.unwrap_or_default();
-    let [flops, bytes, weight] =
-        [metric.flops, metric.bytes, metric.weight].map(|it| checker.formula(it?));
+    let [flops, bytes] = [metric.flops, metric.bytes].map(|it| checker.formula(it?));
+    let weight = checker.metric_weight(metric.weight, &problems);
     let mut gate = document.gate.unwrap_or_default();
     let terms = gate.terms.take().and_then(|terms| checker.formula(terms));
     let gate = checker.gate(gate);
@@ -166,20 +172,20 @@ impl<'s> Checker<'s> {
         self.errors.push(Diagnostic::new(message, at).help(help));
     }
 
-    fn expression_error(&mut self, error: &ExprError, at: Range<usize>) {
+    pub(super) fn expression_error(&mut self, error: &ExprError, at: Range<usize>) {
         let error = Diagnostic::in_expression(error, at, self.source);
         self.report_once(error);
     }
 
     /// Reports an error once, because every problem checks the same expressions.
-    fn report_once(&mut self, error: Diagnostic) {
+    pub(super) fn report_once(&mut self, error: Diagnostic) {
         let start = error.at.as_ref().map_or(0, |at| at.start);
         if self.reported.insert((start, error.message.clone())) {
             self.errors.push(error);
         }
     }
 
-    fn parse(&mut self, formula: &Formula) -> Option<Expr> {
+    pub(super) fn parse(&mut self, formula: &Formula) -> Option<Expr> {
         Expr::parse(&formula.value.0)
             .map_err(|error| self.expression_error(&error, formula.at.clone()))
             .ok()
@@ -268,7 +274,7 @@ impl<'s> Checker<'s> {
             let mut values = Vec::new();
             let mut weight = None;
             for (size, value) in &sizes.0 {
-                if size.value == WEIGHT {
+                if size.value == weight::KEY {
                     weight = self.weight(value);
                     continue;
                 }
@@ -289,18 +295,6 @@ impl<'s> Checker<'s> {
             });
         }
         checked
-    }
-
-    /// Reads the weight of a problem.
-    fn weight(&mut self, value: &Scalar) -> Option<f64> {
-        let weight = value.value.0.to_string().parse::<f64>().ok();
-        let weight = weight.filter(|weight| weight.is_finite() && *weight >= 0.0);
-        if weight.is_none() {
-            let message = "the weight of a problem is a number of at least 0";
-            let help = "write a number such as 2: a gain of this problem then counts twice";
-            self.error(message, value.at.clone(), help);
-        }
-        weight
     }
 
     /// Checks that parameters, sizes and derived values have distinct names.
@@ -412,13 +406,6 @@ impl<'s> Checker<'s> {
 
     /// Checks the names in all expressions for every problem.
     fn resolve_all(&mut self, spec: &KernelSpec) {
-        // Only the presence of the limits matters here, not their values.
-        let limits = DeviceLimits {
-            sm_count: 132,
-            shared_bytes: 232_448,
-            cc: 90,
-            max_threads: 1024,
-        };
         if !self.errors.is_empty() {
             return;
         }
@@ -432,7 +419,7 @@ impl<'s> Checker<'s> {
             return self.error(message, 0..1, help);
         }
         for problem in spec.problems.iter().chain(&spec.check_problems) {
-            let environment = spec.environment(problem, &limits);
+            let environment = spec.environment(problem, &SOME_LIMITS);
             self.resolve(&spec.parameters, &spec.constraints, &environment);
         }
     }

@@ -19,6 +19,7 @@ mod texts;
 mod types;
 mod variables;
 mod vocabulary;
+mod weight;
 
 pub use bare::BareSpace;
 pub(crate) use origin::Origin;

@@ -41,7 +41,10 @@ pub struct Places {
     pub data: Vec<(PathBuf, Range<usize>)>,
     /// Files and folders that are named by absolute paths.
     pub absolute: Vec<PathBuf>,
-    /// Expressions of derived values, arguments, launches and so on, in the order of the file's sections.
+    /// Weight of `metric`.
+    pub weight: Option<Range<usize>>,
+    /// Expressions of derived values, arguments, launches and so on, in the order of the file's
+    /// sections.
     pub expressions: Vec<Range<usize>>,
 }
 
@@ -197,6 +200,11 @@ impl KernelSpec {
         let all = &self.origin.places.expressions;
         let behind = all.iter().filter(|at| at.start >= from).find(same);
         behind.or_else(|| all.iter().find(same)).cloned()
+    }
+
+    /// Returns the source text.
+    pub(super) fn source_text(&self) -> &str {
+        &self.origin.text
     }
 
     /// Returns the positions of arguments and launches.
