@@ -52,18 +52,54 @@ fn a_plan_lists_the_tasks_cheap_ones_first_and_does_nothing() {
     assert_eq!(planned.code, 0, "{}", planned.stderr);
     let small = planned.stdout.find(" small ").unwrap();
     assert!(planned.stdout.find(" smaller ").unwrap() < small);
-    for part in ["2 tasks on vgpu:l4", "unknown", "30s per task"] {
+    let parts = [
+        "2 tasks on vgpu:l4; no run noted the time of a trial of 2",
+        "unknown",
+        "30s a task",
+    ];
+    for part in parts {
         assert!(planned.stdout.contains(part), "{part}: {}", planned.stdout);
     }
     assert!(!folder.path().join("t.db").exists());
+    // Trials that are limited by their number take time as well.
+    run(
+        folder.path(),
+        "run space.yaml --device vgpu:l4 --evals 3 --problem small --db t.db",
+    );
+    let planned = run(folder.path(), line);
+    for part in [
+        "2 tasks on vgpu:l4; no run noted the time of a trial of 1",
+        "first trials of 1 task, where a time is known: ",
+        "then by expected gain per second",
+    ] {
+        assert!(planned.stdout.contains(part), "{part}: {}", planned.stdout);
+    }
     run(
         folder.path(),
         "run space.yaml --device vgpu:l4 --budget 60s --db t.db",
     );
     let planned = run(folder.path(), line);
     assert!(!planned.stdout.contains("unknown"), "{}", planned.stdout);
+    let by_number = run(folder.path(), &line.replace("--budget 60s", "--evals 9"));
+    let said = "then by expected gain per trial";
+    assert!(by_number.stdout.contains(said), "{}", by_number.stdout);
     let rows = run(folder.path(), "status --db t.db --format json").rows();
-    assert_eq!(rows.len(), 1, "a plan is no run");
+    assert_eq!(rows.len(), 2, "a plan is no run");
+}
+
+#[test]
+fn a_plan_fits_100_columns() {
+    let folder = project();
+    let file = folder.path().join("space.yaml");
+    let long = "a_problem_with_a_name_of_many_words".repeat(4);
+    replace(&file, "smaller:", &format!("{long}:"));
+    replace(&file, "weight: 2", "weight: 1e-300");
+    let line = "run space.yaml --device vgpu:l4 --budget 60s --db t.db --plan";
+    let planned = run(folder.path(), line);
+    for line in planned.stdout.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    assert!(planned.stdout.contains("1.000e-300"), "{}", planned.stdout);
 }
 
 #[test]

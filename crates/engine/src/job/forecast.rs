@@ -4,6 +4,7 @@ use super::{JobError, Prepared, store_error};
 use crate::schedule::FIRST_TRIALS;
 use std::collections::HashMap;
 use std::time::Duration;
+use tuner_core::record::DeviceKind;
 use tuner_store::Store;
 
 /// A task of a planned run.
@@ -33,6 +34,15 @@ impl Prepared {
             self.apply_costs(&costs);
         }
         Ok(())
+    }
+
+    /// Returns the unit in which the run counts the cost of a trial.
+    #[must_use]
+    pub fn cost_unit(&self) -> &'static str {
+        match self.facts().kind {
+            DeviceKind::Vgpu if self.plan.limits.evals.is_some() => "trial",
+            DeviceKind::Vgpu | DeviceKind::Cuda | DeviceKind::Replay => "second",
+        }
     }
 
     /// Reports whether the order does not depend on times: a number of trials limits the run.

@@ -56,6 +56,10 @@ pub(super) struct Account {
     cost: f64,
     /// Number of these trials.
     costed: u64,
+    /// Time of the trials that this run made, in seconds, whatever the unit of the cost.
+    seconds: f64,
+    /// Number of these trials.
+    timed: u64,
     /// Logarithm of the best time after each reported trial; infinite before the first.
     history: Vec<f64>,
     /// A single trial exceeds the task's share of the budget.
@@ -81,6 +85,7 @@ impl Account {
     pub(super) fn add_stopped(&mut self, seconds: Option<f64>, share: Option<f64>) {
         self.cost += seconds.unwrap_or(0.0);
         self.costed += 1;
+        self.add_time(seconds);
         self.stopped = true;
         let mean = self.cost_of_trial();
         self.postponed = self.reported() == 0 || mean >= share;
@@ -94,6 +99,19 @@ impl Account {
             self.stopped = false;
         }
         self.history.push(best_us.map_or(f64::INFINITY, f64::ln));
+    }
+
+    /// Adds the time of a trial, unless another run has made it.
+    fn add_time(&mut self, seconds: Option<f64>) {
+        if let Some(seconds) = seconds {
+            self.seconds += seconds;
+            self.timed += 1;
+        }
+    }
+
+    /// Returns the mean time of a trial, seconds; `None` if none is known.
+    fn seconds_of_trial(&self) -> Option<f64> {
+        (self.timed > 0).then(|| self.seconds / self.timed as f64)
     }
 
     /// Returns the number of reported trials.
@@ -256,10 +274,11 @@ impl<W> Schedule<W> {
         };
         let best = state.best().map(BestTime::us);
         state.account.add(cost, best);
+        state.account.add_time(seconds);
         let mean = state.account.cost_of_trial();
         let exceeds = mean
             .zip(self.share)
-            .is_some_and(|(cost, share)| cost > share);
+            .is_some_and(|(cost, share)| self.cost_unit == CostUnit::Seconds && cost > share);
         state.account.postponed = exceeds;
         self.replace_parked(active);
         self.clear_waits();
@@ -289,11 +308,8 @@ impl<W> Schedule<W> {
         })
     }
 
-    /// Returns the mean cost of a task's trials, seconds, if it is known.
+    /// Returns the mean time of a task's trials, seconds, if it is known.
     pub(crate) fn seconds_of_trial(&self, task: usize) -> Option<f64> {
-        match self.cost_unit {
-            CostUnit::Trials => None,
-            CostUnit::Seconds => self.tasks[task].account.cost_of_trial(),
-        }
+        self.tasks[task].account.seconds_of_trial()
     }
 }
