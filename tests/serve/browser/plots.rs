@@ -91,7 +91,10 @@ fn an_outlier_flattens_nothing(browser: &Browser) {
         let found = found.as_f64().unwrap();
         assert!((found - max).abs() < 1e-6, "{times}: {found}");
     }
-    assert_eq!(browser.run("return quantile([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 0.9)"), 9);
+    assert_eq!(
+        browser.run("return quantile([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 0.9)"),
+        9
+    );
 }
 
 /// Every trial is a point, times begin at zero until something else is chosen, and the table obeys.

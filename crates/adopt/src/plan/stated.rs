@@ -195,9 +195,7 @@ impl Plan {
         let is_program = own.code(&(0..own.len())).contains("int main(");
         let name = settings.file.file_name().unwrap_or_default();
         let name = shell(&name.to_string_lossy());
-        let run = shell(&format!(
-            "nvcc -lineinfo {name} -o app && ./app"
-        ));
+        let run = shell(&format!("nvcc -lineinfo {name} -o app && ./app"));
         let captured = match is_program {
             true => format!(", or read it from a run: tuner adopt {file} --force --run {run}"),
             false => String::new(),
