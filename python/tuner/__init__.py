@@ -83,12 +83,8 @@ def tune(
     :raises InputError: bad usage or a bad file, with `file`, `line` and `column`
     :raises TunerError: the tuner failed
     """
-    if kernel_or_space is None and not device.startswith("replay:"):
-        raise InputError("no kernel is named; pass its name or a search space, or the device replay:FILE")
-    kernel = [] if kernel_or_space is None else [_operand(kernel_or_space)]
-    arguments = ["run", *kernel, f"--device={device}", "--events", "-"]
-    budget = _duration(budget)
-    named = {"budget": budget, "evals": evals, "problem": problem, "strategy": strategy, "seed": seed}
+    arguments = ["run", *_operands(kernel_or_space, device), f"--device={device}", "--events", "-"]
+    named = {"budget": _duration(budget), "evals": evals, "problem": problem, "strategy": strategy, "seed": seed}
     named["db"] = None if db is None else os.fspath(db)
     arguments += _options(named)
     arguments += _listed(options)
@@ -254,6 +250,13 @@ def _checked(configs: Sequence[Config]) -> List[Config]:
         if not isinstance(config, Mapping):
             raise InputError(f"configs has a {type(config).__name__}; each configuration is a dict of values by parameter")
     return list(configs)
+
+
+def _operands(kernel: Optional[Kernel], device: str) -> List[str]:
+    """Returns the words of a run that name its kernel: none for a recording."""
+    if kernel is None and not device.startswith("replay:"):
+        raise InputError("no kernel is named; pass its name or a search space, or the device replay:FILE")
+    return [] if kernel is None else [_operand(kernel)]
 
 
 def _operand(kernel: Kernel) -> str:
