@@ -157,7 +157,7 @@ class CacheFile:
         self.path = with_ending(path)
         self._header = dict(header)
         self._cache: Dict[str, Any] = {}
-        self._opened = False
+        self._opened = self._accepted = False
         #: Device that the file names: none (`""`) in one of a host kernel, None where there is no file.
         self.device_name: Optional[str] = None
         if os.path.exists(self.path):
@@ -195,14 +195,15 @@ class CacheFile:
                 f"Cannot load cache which contains results for different device (cache: {self.device_name or 'none'}, "
                 f"actual: {device_name}); use another file"
             )
+        self._accepted = True
 
     def store(self, row: Row, tune_params: Mapping[str, Any]) -> None:
         """Appends a result."""
         store_cache(key({name: row[name] for name in tune_params}), row, self.path, self._cache)
 
     def close(self) -> None:
-        """Makes the file valid JSON."""
-        if os.path.isfile(self.path):
+        """Makes the file valid JSON, unless it was refused: another process may write to it."""
+        if self._accepted and os.path.isfile(self.path):
             close_cache(self.path)
 
     def _check(self, data: Mapping[str, Any]) -> None:
