@@ -61,6 +61,15 @@ def test_a_configuration_that_the_file_lacks_ends_a_complete_search_and_others_w
         assert len(search(file)[0]) == len(search(file, strategy="random_sample", strategy_options={"max_fevals": 64})[0]) == 63
 
 
+def test_a_search_of_a_file_enumerates_its_configurations_and_not_their_product(place):
+    params = {name: list(range(64)) for name in "abcdefgh"}
+    rows = [[(at * factor) % 64 for factor in (1, 3, 5, 7, 9, 11, 13, 15)] for at in (5, 2, 9)]
+    cache = {",".join(map(str, row)): {**dict(zip(params, row)), "time": 1.0} for row in rows}
+    head = {"device_name": "D", "kernel_name": "k", "problem_size": 1, "tune_params_keys": list(params), "tune_params": params}
+    (place / "c.json").write_text(json.dumps({**head, "cache": cache}))
+    assert [row["a"] for row in search("c.json")[0]] == [2, 5, 9]
+
+
 def test_a_parameter_with_the_name_of_a_key_keeps_its_value(place):
     rows = {str(value): {"timing": value, "time": 1.0 + value} for value in (1, 2)}
     head = {"device_name": "D", "kernel_name": "k", "tune_params_keys": ["timing"], "tune_params": {"timing": [1, 2]}}

@@ -245,6 +245,17 @@ def exclusion(
     return f"{number} not in [{', '.join(map(str, sorted(left_out)))}]" if left_out else None
 
 
+def restrictions_of(data: Mapping[str, Any], names: Sequence[str]) -> List[Restriction]:
+    """Returns rules that the configurations of a cache alone satisfy: one for the first values, one for the first two,
+    and so on, so that an enumeration leaves out what no configuration begins with."""
+
+    def rule(first: Sequence[str]) -> Restriction:
+        known = {key({name: row.get(name) for name in first}) for row in data["cache"].values()}
+        return Restriction(lambda params: key({name: params[name] for name in first}) in known, "of the cache file", reads=set(first))
+
+    return [rule(names[: at + 1]) for at in range(len(names))]
+
+
 def filtered(
     data: Mapping[str, Any], tune_params: Mapping[str, Sequence[Any]], rules: Sequence[Restriction]
 ) -> Dict[str, Any]:

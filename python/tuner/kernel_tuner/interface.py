@@ -22,7 +22,7 @@ from .checks import check_kinds, choose_objectives, params_of
 from .problem import Problem, read_source
 from .published import publish
 from .references import run_whole
-from .restrictions import Restriction, count_configurations, read as read_restrictions
+from .restrictions import count_configurations, read as read_restrictions
 from .rows import Row, show_best
 from .notices import IgnoredArgumentWarning, tell_once
 from .runs import run_session, write_checked_reference
@@ -236,8 +236,8 @@ def tune_cache(
         "kernel_name": data["kernel_name"], "kernel_source": "", "problem_size": size, "arguments": [],
         "tune_params": data["tune_params"], **kwargs,
     }  # fmt: skip
-    inside = Restriction(lambda params: cache_files.key(params) in data["cache"], "of the cache file", reads=set(given["tune_params"]))
-    return tune_kernel(**given, cache=cache_path, restrictions=[*(restrictions or ()), inside], simulation_mode=True)
+    inside = cache_files.restrictions_of(data, list(given["tune_params"]))
+    return tune_kernel(**given, cache=cache_path, restrictions=[*(restrictions or ()), *inside], simulation_mode=True)
 
 
 # Set-up
