@@ -6,8 +6,10 @@
 
 pub mod tree;
 
+mod attributes;
 mod text;
 mod types;
 
+pub use attributes::{attribute_macros, with_leading_attributes};
 pub use text::{blanked, is_word, radix_of};
 pub use types::{Base, CppType};

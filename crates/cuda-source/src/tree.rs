@@ -104,6 +104,45 @@ fn replace_launch_braces(text: &str, bytes: &mut [u8]) {
     }
 }
 
+/// Ends macros without a value where the compiler does: to the grammar such a macro continues on the next line
+/// after blanks, or after a backslash before a blank line.
+fn end_empty_macros(text: &str, bytes: &mut [u8]) {
+    let mut at = 0;
+    let mut lines = text.split_inclusive('\n').peekable();
+    while let Some(line) = lines.next() {
+        let start = at;
+        at += line.len();
+        let whole = line.trim_end();
+        let continued = whole.strip_suffix('\\');
+        if continued.is_some() && !lines.peek().is_some_and(|next| next.trim().is_empty()) {
+            continue;
+        }
+        let kept = continued.unwrap_or(whole).trim_end();
+        let end = line.trim_end_matches(['\n', '\r']).len();
+        let Some(trailing) = bytes.get_mut(start + kept.len()..start + end) else {
+            continue;
+        };
+        blank(trailing);
+        match trailing {
+            _ if !defines_nothing(kept) => {}
+            // A comment ends at the end of its line, and so does a carriage return.
+            [first, second, ..] => (*first, *second) = (b'/', b'/'),
+            [only] => *only = b'\r',
+            [] => {}
+        }
+    }
+}
+
+/// Reports whether a line is a `#define` without a value.
+fn defines_nothing(line: &str) -> bool {
+    let rest = line.trim_start().strip_prefix('#').map(str::trim_start);
+    let Some(rest) = rest.and_then(|rest| rest.strip_prefix("define")) else {
+        return false;
+    };
+    let name = rest.trim_start().trim_start_matches(is_word);
+    name.is_empty() || name.starts_with('(') && name.find(')') == Some(name.len() - 1)
+}
+
 /// Returns a text of the same length for the parser: without unsupported attributes and without
 /// directives inside enumerations.
 fn parsable(text: &str) -> Vec<u8> {
@@ -111,6 +150,7 @@ fn parsable(text: &str) -> Vec<u8> {
     replace_gnu_keywords(text, &mut bytes);
     replace_alignments(text, &mut bytes);
     replace_launch_braces(text, &mut bytes);
+    end_empty_macros(text, &mut bytes);
     for attribute in ATTRIBUTES {
         for (at, _) in text.match_indices(attribute) {
             let rest = text.get(at + attribute.len()..).unwrap_or_default();
@@ -298,6 +338,18 @@ mod tests {
         assert_eq!(kinds(text, &[]), ["function_definition"]);
         let text = "enum E {\n#define ONE 1\n  A = ONE\n};\n";
         assert_eq!(kinds(text, &[]), ["enum_specifier"]);
+    }
+
+    #[test]
+    fn macros_without_a_value_end_on_their_line() {
+        for name in ["N", "SET(x)", "SET(x, y)", "SET()"] {
+            for end in [" ", "  ", "\t", "\\\n", " \\\n", " \\\n\n", " \\  \n \t"] {
+                let text = format!("#define {name}{end}\n__global__ void k() {{}}\nint a;\n");
+                let all = kinds(&text, &[]);
+                assert!(all[0].starts_with("preproc_"), "{text}: {all:?}");
+                assert_eq!(all[1..], ["function_definition", "declaration"], "{text}");
+            }
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::error::CompileError;
 use super::host_headers;
 use super::image::{CompileOutcome, RawResult, RawStatus};
 use super::nvrtc::{Nvrtc, NvrtcMissing};
+use super::options;
 use super::pool::{Pool, PoolReply, PoolSettings, PrecompiledPlace};
 use super::prelude::Preludes;
 use super::render::{Source, quoted};
@@ -14,6 +15,8 @@ use super::resources::unsupported;
 use super::sandbox::linked_folders;
 use super::template::Header;
 use super::worker;
+use cuda_source::{attribute_macros, with_leading_attributes};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -274,12 +277,15 @@ impl Compiler {
                 .iter()
                 .map(|folder| format!("-I{}", folder.display())),
         );
-        let headers: Vec<Header> = source.headers.iter().map(with_own_lines).collect();
+        let mut headers: Vec<Header> = source.headers.iter().map(with_own_lines).collect();
+        let mut text = source.text.clone();
+        lead_with_attributes(&mut text, &mut headers);
+        options.push(options::TRAILING_ATTRIBUTE.to_owned());
         let mut names = vec![source.name.clone()];
         names.extend(headers.iter().map(|header| header.path.clone()));
-        names.extend(line_names(&source.text));
+        names.extend(line_names(&text));
         Request {
-            text: source.text.clone(),
+            text,
             names,
             headers,
             options,
@@ -306,6 +312,26 @@ impl Compiler {
             request.expressions.join("\n").as_bytes(),
             host_headers::hash().as_str().as_bytes(),
         ])
+    }
+}
+
+/// Moves attributes after the braces of types to their keyword, as NVRTC drops them there and judges another
+/// layout than the program's.
+fn lead_with_attributes(text: &mut String, headers: &mut [Header]) {
+    let mut macros = attribute_macros(text);
+    macros.extend(
+        headers
+            .iter()
+            .flat_map(|header| attribute_macros(&header.text)),
+    );
+    for each in headers
+        .iter_mut()
+        .map(|header| &mut header.text)
+        .chain([text])
+    {
+        if let Cow::Owned(made) = with_leading_attributes(each, &macros) {
+            *each = made;
+        }
     }
 }
 

@@ -66,7 +66,7 @@ const ALIASES: [(&str, &str); 15] = [
 ];
 
 /// Headers without content for kernels: only the include must succeed.
-const HOST_ONLY: [&str; 93] = [
+const HOST_ONLY: [&str; 94] = [
     "any",
     "atomic",
     "bitset",
@@ -120,6 +120,7 @@ const HOST_ONLY: [&str; 93] = [
     "mpi.h",
     "mutex",
     "nccl.h",
+    "new",
     "nvml.h",
     "nvToolsExt.h",
     "nvtx3/nvToolsExt.h",

@@ -8,7 +8,7 @@ const TARGET: [&str; 2] = ["--gpu-architecture", "-arch"];
 
 /// Options, without dashes, that affect only their own compile. Determined by compiles before and after one
 /// with the option in the same process (NVRTC 12.8).
-const OF_ONE_COMPILE: [&str; 28] = [
+const OF_ONE_COMPILE: [&str; 29] = [
     "gpu-architecture",
     "arch",
     "std",
@@ -34,10 +34,15 @@ const OF_ONE_COMPILE: [&str; 28] = [
     "disable-warnings",
     "w",
     "diag-suppress",
+    "diag-error",
     "display-error-number",
     "minimal",
     "split-compile",
 ];
+
+/// Refuses attributes after the braces of a type in headers that only NVRTC reads: it warns that they apply to
+/// nothing, and the type has another layout than in the program.
+pub(super) const TRAILING_ATTRIBUTE: &str = "--diag-error=1866";
 
 /// Composes the tuner's options, then the search space's; its `--std` and `-arch` take precedence.
 ///
