@@ -139,10 +139,14 @@ pub struct Argument {
     pub value: Option<Expr>,
     /// The value of a scalar of several numbers, piece by piece.
     pub pieces: Vec<Piece>,
+    /// The contents or the value are a guess, so hazards may be caused by it.
+    pub guessed: bool,
+    /// The shape is a guess, so accesses out of bounds may be caused by it.
+    pub guessed_extent: bool,
 }
 
 /// Stored identities are computed from this text: a field added by a later version is included only
-/// if it is not at its default.
+/// if it is not at its default. The marks of guesses change no result.
 impl std::fmt::Debug for Argument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut text = f.debug_struct("Argument");

@@ -136,6 +136,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
                 .iter_mut()
                 .for_each(|row| row.without_hazards(&guessed.entry));
         }
+        judged
+            .iter_mut()
+            .for_each(|row| row.without_hazards_of_guesses(&kernel.spec.arguments));
         // After all pairs: a row is compared with the rows of the kernel's other problems.
         if let Some(arch) = target.vgpu().and_then(vgpu::Arch::by_name) {
             low_parallelism::warn(&mut judged, arch);

@@ -7,6 +7,7 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::{Compared, ConfigValues, Verdict, assignments, config_as_object};
 use tuner_core::units::counted;
 use tuner_report::low_parallelism::TimedProblem;
+use tuner_space::Argument;
 
 /// The judgement on a (configuration, problem) pair.
 #[derive(Debug, Clone, Serialize)]
@@ -86,6 +87,37 @@ impl CheckRow {
             "not judged: the launch of `{entry}` is guessed; write the grid and the block of your \
              program and remove `guessed: true`{found}"
         );
+        self.retract(detail);
+    }
+
+    /// Replaces a hazard that guessed contents, values or extents of these arguments may have caused.
+    pub(super) fn without_hazards_of_guesses(&mut self, arguments: &[Argument]) {
+        let verdict = self.judgement.verdict;
+        if !is_of_data(verdict) {
+            return;
+        }
+        let found = &self.judgement.detail;
+        let is_cause = |argument: &&Argument| {
+            let is_beyond = verdict == Verdict::OutOfBounds
+                && argument.guessed_extent
+                && found.contains(&format!("`{}`", argument.name));
+            argument.guessed || is_beyond
+        };
+        let guesses = arguments.iter().filter(is_cause);
+        let guesses: Vec<String> = guesses.map(|it| format!("`{}`", it.name)).collect();
+        if guesses.is_empty() {
+            return;
+        }
+        let detail = format!(
+            "not judged: with what is guessed of {}: {verdict}: {found}; write the contents, values and \
+             shapes of your program and remove `guessed: true` and `guessed_extent: true`",
+            guesses.join(", ")
+        );
+        self.retract(detail);
+    }
+
+    /// Replaces the verdict, as nothing was judged.
+    fn retract(&mut self, detail: String) {
         self.judgement = Judgement::new(Verdict::Unchecked, detail);
         (self.max_error, self.compared, self.tolerance) = (None, None, None);
         // `unchecked` counts as passed for a space without a reference; here nothing was judged.
@@ -97,6 +129,21 @@ impl CheckRow {
         self.judgement.verdict == Verdict::Ok
             || self.hazards_only && self.judgement.verdict == Verdict::Unchecked
     }
+}
+
+/// Reports whether the arguments of a launch decide a verdict, and not only the code or a comparison of results.
+fn is_of_data(verdict: Verdict) -> bool {
+    !matches!(
+        verdict,
+        Verdict::Ok
+            | Verdict::Unchecked
+            | Verdict::Rejected
+            | Verdict::CompileFailed
+            | Verdict::Unsupported
+            | Verdict::NotJudged
+            | Verdict::Incorrect
+            | Verdict::Implausible
+    )
 }
 
 /// Columns with the same position in tables and files.

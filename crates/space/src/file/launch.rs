@@ -124,6 +124,8 @@ impl Checker<'_> {
             );
         }
         let ty = self.resolve_type(&text.ty);
+        let guessed = text.guessed.unwrap_or_default();
+        let guessed_extent = text.guessed_extent.unwrap_or_default();
         let fill = text.fill.filter(|_| role.is_filled());
         let parts = Parts {
             role,
@@ -132,7 +134,12 @@ impl Checker<'_> {
             fill,
             value: value.filter(|_| scalar),
         };
-        self.composed(name, ty?, parts, known)
+        let argument = self.composed(name, ty?, parts, known)?;
+        Some(Argument {
+            guessed,
+            guessed_extent,
+            ..argument
+        })
     }
 
     /// Adds the extent of a buffer's elements if they are vectors or structs.
@@ -209,6 +216,8 @@ impl Checker<'_> {
             value,
             pieces,
             name,
+            guessed: false,
+            guessed_extent: false,
         })
     }
 

@@ -246,5 +246,7 @@ fn argument(name: String, map: MapText, of: usize) -> Argument {
         fill_sizes: Vec::new(),
         value: None,
         pieces,
+        guessed: false,
+        guessed_extent: false,
     }
 }

@@ -178,6 +178,11 @@ pub(super) struct ArgumentText {
     pub(super) l2_promotion: Option<Formula>,
     /// Of a tensor map, 1 if elements outside the tensor are NaN; default: 0, they are zero.
     pub(super) nan_fill: Option<Formula>,
+    /// Its contents or value are a guess, as by `tuner adopt`: `tuner check` judges no hazards that it finds
+    /// with them.
+    pub(super) guessed: Option<bool>,
+    /// Its shape is a guess: `tuner check` judges no access out of its bounds.
+    pub(super) guessed_extent: Option<bool>,
 }
 
 /// A variable of the template: a number or a vector with `value`, an array with `shape` and `fill`,

@@ -109,5 +109,7 @@ fn address(name: String, index: usize) -> Argument {
             ty: Element::U64,
             value: PieceValue::Address(index),
         }],
+        guessed: false,
+        guessed_extent: false,
     }
 }
