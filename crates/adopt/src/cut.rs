@@ -1,10 +1,12 @@
 //! Reachability: the items of a unit that a kernel needs, and the template made from them.
 
 mod headers;
+mod pragmas;
 
 use super::tree::{GNU_KEYWORDS, words};
-use super::unit::{Around, Branch, Item, Kind, Unit};
+use super::unit::{Around, Branch, Item, Kind, Unit, node_of};
 use headers::include;
+pub(crate) use pragmas::is_pushed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -28,7 +30,7 @@ const GROUPS: [&str; 9] = [
 
 /// Headers that others include (cuBLAS includes the half types), with the names that require them, as
 /// words.
-const IMPLIED: [(&str, &str); 5] = [
+const IMPLIED: [(&str, &str); 6] = [
     (
         "type_traits",
         "bool_constant common_type common_type_t conjunction_v disjunction_v invoke_result_t \
@@ -42,6 +44,7 @@ const IMPLIED: [(&str, &str); 5] = [
          is_arithmetic_v remove_const_t remove_cv_t remove_reference_t decay_t underlying_type_t",
     ),
     ("limits", "numeric_limits"),
+    ("iterator", "iterator_traits reverse_iterator"),
     (
         "cuda_fp16.h",
         "half __half half2 __half2 __float2half __half2float",
@@ -102,6 +105,7 @@ pub(crate) fn reach(unit: &Unit, kernel: usize, demanded: &BTreeSet<String>) -> 
                     named(&|name| wanted.contains(name))
                 }
                 Kind::Host | Kind::HostVariable => named(&|name| demanded.contains(name)),
+                Kind::Pragma => true,
                 Kind::Undefine | Kind::Using | Kind::Include | Kind::Header => false,
             };
             if reached && kept.insert(at) {
@@ -123,6 +127,8 @@ pub(crate) struct Template {
     pub(crate) words: BTreeSet<String>,
     /// Headers that were not found.
     pub(crate) missing: Vec<String>,
+    /// Notes for the user.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Writes the kept items as a template, each piece with its position in the original. Headers with
@@ -161,6 +167,7 @@ pub(crate) fn write(
                 (whole || kept.iter().any(of_kept))
                     .then(|| format!("{}\n", unit.text(item).trim_end()))
             }
+            Kind::Pragma => pragmas::written(unit, at, kept, tunables, &mut template.notes),
             _ if kept.contains(&at) => text_of(unit, at, tunables),
             _ => None,
         };
@@ -209,7 +216,8 @@ fn uses(unit: &Unit, item: &Item, kept: &BTreeSet<usize>, words: &BTreeSet<Strin
         .unwrap_or_default();
     let inside = |at: &usize| {
         let around = &unit.item(*at).around;
-        around.contains(&Around::Namespace(first.to_owned()))
+        let is_it = |each: &Around| matches!(each, Around::Namespace(name) | Around::Inline(name) if name == first);
+        around.iter().any(is_it)
     };
     match first {
         "std" => true,
@@ -331,6 +339,7 @@ fn wrapped(unit: &Unit, pieces: &[(&Item, Vec<&Around>, String)]) -> String {
             // Writing to a String cannot fail.
             let _ = match each {
                 Around::Namespace(name) => writeln!(body, "namespace {name} {{"),
+                Around::Inline(name) => writeln!(body, "inline namespace {name} {{"),
                 Around::Linkage => writeln!(body, "extern \"C\" {{"),
                 Around::Condition(branch) => writeln!(body, "{}", branch.opening),
             };
@@ -422,9 +431,7 @@ pub(crate) fn given_names(unit: &Unit, kept: &BTreeSet<usize>) -> BTreeMap<Strin
         if item.kind == Kind::Macro {
             continue;
         }
-        let source = unit.file(item.file);
-        let root = source.tree().root_node();
-        let Some(node) = root.descendant_for_byte_range(item.at.start, item.at.end) else {
+        let Some((source, node)) = node_of(unit, item) else {
             continue;
         };
         super::tree::visit(node, &mut |node| {

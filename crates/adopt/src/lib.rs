@@ -15,6 +15,7 @@ mod expr;
 mod host;
 mod kernel;
 mod macros;
+mod nearby;
 mod plan;
 mod sizes;
 mod template;
@@ -27,10 +28,9 @@ pub use captured::DataFile;
 pub use plan::StatedLaunch;
 pub use template::relative;
 
+use nearby::{beside, first, nearby, unreadable};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tuner_core::files;
-use tuner_kernel::catalog::shown;
 use tuner_kernel::compile::{CompileError, Compiler};
 use unit::{Kind, Unit};
 
@@ -98,11 +98,6 @@ pub enum AdoptError {
     #[error(transparent)]
     Compile(#[from] CompileError),
 }
-
-/// Maximum number of files of a folder that are searched for launches.
-const MAX_NEARBY: usize = 200;
-/// Maximum number of files listed if the given one has no kernel.
-const FILES_SHOWN: usize = 6;
 
 /// Options of an adoption.
 #[derive(Debug, Clone)]
@@ -205,6 +200,15 @@ pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
         // A file that only includes its kernels.
         names = of(false);
     }
+    if names.is_empty()
+        && let Some(known) = unreadable(&unit)
+    {
+        return Err(AdoptError::NoKernel {
+            path: settings.file.display().to_string(),
+            wanted: "that can be read".to_owned(),
+            known,
+        });
+    }
     if names.is_empty() {
         let beside = beside(settings.file, |text| text.contains("__global__"));
         let known = match first(beside.iter()).as_str() {
@@ -220,12 +224,6 @@ pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
         });
     }
     Ok(names)
-}
-
-/// Formats the first of some files for a message.
-fn first<'f>(files: impl Iterator<Item = &'f PathBuf>) -> String {
-    let first: Vec<String> = files.take(FILES_SHOWN).map(|path| shown(path)).collect();
-    first.join(", ")
 }
 
 fn has_body(unit: &Unit, item: &unit::Item) -> bool {
@@ -444,34 +442,5 @@ fn launching(
     (unit, item)
 }
 
-/// Finds CUDA files in the same folder and the one above that launch this name.
-fn nearby(file: &Path, name: &str) -> Vec<PathBuf> {
-    let mut found = beside(file, |text| text.contains("<<<") && text.contains(name));
-    found.retain(|path| path.extension().is_some_and(|extension| extension != "h"));
-    found
-}
-
-/// Finds CUDA files and headers by content, in a file's folder (or the folder itself) and its parent.
-fn beside(file: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let folders = real.ancestors().skip(usize::from(!real.is_dir())).take(2);
-    let mut found = Vec::new();
-    for folder in folders {
-        let entries = std::fs::read_dir(folder).into_iter().flatten();
-        let mut paths: Vec<PathBuf> = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .collect();
-        paths.sort();
-        paths.retain(|path| {
-            let extension = path.extension().and_then(std::ffi::OsStr::to_str);
-            *path != real && matches!(extension, Some("cu" | "cuh" | "cuda" | "h"))
-        });
-        for path in paths.into_iter().take(MAX_NEARBY) {
-            let text = files::read(&path, files::MAX_TEXT_BYTES).unwrap_or_default();
-            if wanted(&String::from_utf8_lossy(&text)) {
-                found.push(path);
-            }
-        }
-    }
-    found
-}
+#[cfg(test)]
+mod tests;

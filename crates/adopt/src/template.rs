@@ -278,19 +278,35 @@ fn referred(
     Ok(CompiledTemplate {
         text,
         parameters,
-        include: settings.include.to_vec(),
-        notes: Vec::new(),
+        include: include_folders(settings, &cut.text),
+        notes: cut.notes,
     })
+}
+
+/// Returns the include folders, with the file's own if the template has an include of a project file, such as
+/// one in a function's body.
+fn include_folders(settings: &Settings<'_>, text: &str) -> Vec<PathBuf> {
+    let mut folders = settings.include.to_vec();
+    let includes = |line: &str| {
+        let rest = line.trim_start().strip_prefix('#').map(str::trim_start);
+        rest.is_some_and(|rest| rest.starts_with("include \""))
+    };
+    if text.lines().any(includes) {
+        folders.push(folder_of(settings.file).to_owned());
+    }
+    folders
+}
+
+/// Returns the folder of a file.
+fn folder_of(file: &Path) -> &Path {
+    let parent = file.parent().filter(|path| !path.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 /// Returns the include folders, with the file's own if the template needs it.
 fn with_origin(settings: &Settings<'_>) -> Vec<PathBuf> {
     let mut folders = settings.include.to_vec();
-    let parent = settings
-        .file
-        .parent()
-        .filter(|path| !path.as_os_str().is_empty());
-    let origin = parent.unwrap_or(Path::new("."));
+    let origin = folder_of(settings.file);
     let real = |path: &Path| path.canonicalize().ok();
     let inside = match (real(origin), real(settings.folder)) {
         (Some(origin), Some(folder)) => origin.starts_with(folder),
@@ -308,7 +324,12 @@ fn source(
     text: &str,
     headers: Vec<compile::Header>,
 ) -> Source {
-    let include = settings.include.to_vec();
+    // The compiler runs in another folder.
+    let include = include_folders(settings, text);
+    let include = include
+        .iter()
+        .map(|folder| catalog::absolute(folder))
+        .collect();
     let template = compile::Template::new("template.cu", text, headers, include);
     let macros: Vec<(String, Value)> = plan
         .parameters

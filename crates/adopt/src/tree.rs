@@ -1,8 +1,12 @@
 //! Syntax trees of CUDA files and queries on them.
 
+mod heads;
+
 use super::AdoptError;
 use super::macros::Launching;
 use cuda_source::tree::parse;
+use heads::{HeadGroup, head_groups};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tuner_core::files;
@@ -25,10 +29,13 @@ pub(crate) struct Source {
     tree: Tree,
     /// Uses of macros that are separate items.
     left_out: Vec<Range<usize>>,
+    /// Groups of conditional compilation that begin declarations.
+    heads: Vec<HeadGroup>,
 }
 
 impl Source {
-    pub(crate) fn read(path: &Path) -> Result<Self, AdoptError> {
+    /// Reads a file; lines that consist of one of these macros become its value.
+    pub(crate) fn read(path: &Path, scopes: &BTreeMap<String, String>) -> Result<Self, AdoptError> {
         let unreadable = |why: String| AdoptError::Unreadable {
             path: path.display().to_string(),
             why,
@@ -37,26 +44,46 @@ impl Source {
             .map_err(|error| unreadable(error.to_string()))?;
         // Latin-1 names of authors must not make a file unreadable.
         let text = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
+        // The grammar cannot parse attributes after the braces of a type. It can parse a macro there.
+        let text = cuda_source::with_leading_attributes(&text, &BTreeSet::new()).into_owned();
+        let text = with_scopes(&text, scopes);
         let shown = tuner_kernel::catalog::shown(path);
         Self::parse(path, shown, text).ok_or_else(|| unreadable("it cannot be parsed".to_owned()))
     }
 
     pub(crate) fn parse(path: &Path, shown: String, text: String) -> Option<Self> {
-        let tree = parse(&text, &[])?;
+        let code = cuda_source::blanked(&text, true);
+        let heads = head_groups(&code);
+        let hidden: Vec<Range<usize>> = heads.iter().flat_map(HeadGroup::hidden).collect();
+        let tree = parse(&text, &hidden)?;
         let mut source = Self {
             path: path.to_owned(),
             shown,
-            code: cuda_source::blanked(&text, true),
+            code,
             text,
             tree,
             left_out: Vec::new(),
+            heads,
         };
         // `BIND(f32, 4)` without a semicolon would swallow the next declaration.
         let uses = Launching::collect(std::slice::from_ref(&source)).uses(&source);
         if !uses.is_empty() {
-            source.tree = parse(&source.text, &uses)?;
+            source.tree = parse(&source.text, &[uses, hidden].concat())?;
         }
         Some(source)
+    }
+
+    /// Returns the start of a declaration with the groups of conditional compilation that begin it.
+    pub(crate) fn head_start(&self, at: usize) -> usize {
+        let mut start = at;
+        for HeadGroup { at, .. } in self.heads.iter().rev() {
+            let between = self.code.get(at.end..start);
+            let is_before = between.is_some_and(|between| between.trim().is_empty());
+            if at.contains(&start) || is_before {
+                start = at.start;
+            }
+        }
+        start
     }
 
     /// Omits ranges from the syntax tree, in addition to those already omitted.
@@ -64,6 +91,7 @@ impl Source {
         let mut all = Launching::collect(std::slice::from_ref(self)).uses(self);
         self.left_out = places.collect();
         all.extend(self.left_out.iter().cloned());
+        all.extend(self.heads.iter().flat_map(HeadGroup::hidden));
         if let Some(tree) = parse(&self.text, &all) {
             self.tree = tree;
         }
@@ -114,6 +142,21 @@ impl Source {
     }
 }
 
+/// Replaces the lines of a text that consist of one of these macros by its value: the grammar does not see
+/// the namespaces that they open.
+fn with_scopes(text: &str, scopes: &BTreeMap<String, String>) -> String {
+    if scopes.is_empty() {
+        return text.to_owned();
+    }
+    let code = cuda_source::blanked(text, true);
+    let lines = text.split_inclusive('\n').zip(code.split_inclusive('\n'));
+    let replaced = lines.map(|(line, code)| match scopes.get(code.trim()) {
+        Some(value) => format!("{value}\n"),
+        None => line.to_owned(),
+    });
+    replaced.collect()
+}
+
 /// Returns the name in a declarator without qualifiers.
 pub(crate) fn declared_name<'s>(source: &'s Source, declarator: Node<'_>) -> Vec<&'s str> {
     let mut names = Vec::new();
@@ -125,7 +168,7 @@ pub(crate) fn declared_name<'s>(source: &'s Source, declarator: Node<'_>) -> Vec
                 return names;
             }
             "qualified_identifier" => {
-                names.extend(words(source.node_text(at)));
+                names.extend(words_outside_arguments(source.node_text(at)));
                 return names;
             }
             "template_function" | "template_type" => match at.child_by_field_name("name") {
@@ -144,6 +187,20 @@ pub(crate) fn declared_name<'s>(source: &'s Source, declarator: Node<'_>) -> Vec
             }
         }
     }
+}
+
+/// Returns the identifiers of a qualified name without those of its template arguments.
+fn words_outside_arguments(name: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    let pieces = name.split_inclusive(['<', '>']).filter(|piece| {
+        let is_outside = depth == 0;
+        match piece.ends_with('<') {
+            true => depth += 1,
+            false => depth = depth.saturating_sub(1),
+        }
+        is_outside
+    });
+    pieces.flat_map(words).collect()
 }
 
 /// Returns the names that a file-scope item declares.

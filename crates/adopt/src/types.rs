@@ -1,11 +1,11 @@
 //! C++ types in the search space's terms: numbers, vectors, and structs by their fields.
 
-use super::expr::Expr;
+mod field;
+
 use super::host::Host;
-use super::tree::{self, Node, Source, visit};
+use super::tree::{self, Node, Source};
 use super::unit::{Kind, Unit};
 use cuda_source::{Base, CppType};
-use std::fmt::Write as _;
 use tuner_core::element::{Element, vector_type};
 use tuner_core::plan::Role;
 
@@ -225,6 +225,17 @@ fn aliases<'u>(unit: &'u Unit, name: &'u str) -> impl Iterator<Item = String> + 
     })
 }
 
+/// Reports whether a type is an alias of a pointer: `typedef float *values;`, `using ptr = T *;`.
+pub(crate) fn is_pointer_alias(unit: &Unit, ty: &str) -> bool {
+    let name = plain(ty.split('<').next().unwrap_or(ty));
+    unit.declaring(last(&name)).any(|(_, source, node)| {
+        let node = tree::inner(node);
+        let text = source.node_text(node);
+        let is_alias = matches!(node.kind(), "type_definition" | "alias_declaration");
+        is_alias && text.contains('*') && !text.contains(['{', '('])
+    })
+}
+
 /// Returns all numbers and vectors, in YAML, that a type denotes in any branch of conditional compilation.
 pub(crate) fn alternatives(unit: &Unit, ty: &str) -> Vec<String> {
     let name = plain(ty);
@@ -267,7 +278,7 @@ fn record(unit: &Unit, name: &str, role: Role) -> Result<TypeDescription, String
     let mut cursor = list.walk();
     for field in list.named_children(&mut cursor) {
         match field.kind() {
-            "field_declaration" => fields.extend(self::fields(source, field)?),
+            "field_declaration" => fields.extend(field::fields(source, field)?),
             // The parser may read `union { … };` and nested types as declarations.
             "union_specifier" | "struct_specifier" => {
                 return Err("it has a type in it".to_owned());
@@ -275,6 +286,7 @@ fn record(unit: &Unit, name: &str, role: Role) -> Result<TypeDescription, String
             _ => {}
         }
     }
+    field::rename_padding(&mut fields);
     let mut made = TypeDescription::default();
     let (mut types, mut values) = (Vec::new(), Vec::new());
     for field in fields {
@@ -324,131 +336,31 @@ fn aligned(bytes: i64, align: i64) -> i64 {
 }
 
 impl TypeDescription {
+    /// Returns the type for the compiler's size of a value, 0 if it is unknown. A struct of another size than
+    /// its fields have by the rules of C++ is packed, and becomes bytes.
+    pub(crate) fn of_size(self, bytes: i64, role: Role) -> Result<Self, Refusal> {
+        if bytes == 0 || bytes == self.bytes || self.align == 0 {
+            return Ok(self);
+        }
+        if role == Role::Scalar || !self.pointers.is_empty() {
+            return Err(Refusal {
+                why: format!("is a struct of {bytes} bytes, and its fields have {}", self.bytes),
+                help: "a search space cannot describe packed fields of an argument: pass them one by one"
+                    .to_owned(),
+            });
+        }
+        Ok(Self {
+            yaml: format!("{{ bytes: \"u8[{bytes}]\" }}"),
+            bytes,
+            ..Self::default()
+        })
+    }
+
     /// Adds a field to a struct.
     fn add_field(&mut self, bytes: i64, align: i64) {
         self.bytes = aligned(self.bytes, align).saturating_add(bytes);
         self.align = self.align.max(align);
     }
-}
-
-/// A field in a struct declaration.
-struct Field {
-    name: String,
-    ty: String,
-    pointer: bool,
-    extents: Vec<String>,
-}
-
-impl Field {
-    /// Returns its type and a guessed value in YAML.
-    fn described(
-        &self,
-        unit: &Unit,
-        made: &mut TypeDescription,
-    ) -> Result<(String, String), String> {
-        // A search space cannot describe nested structs, which may be recursive.
-        let inner = describe_number(unit, &self.ty, Role::Input).ok();
-        if self.pointer {
-            if !self.extents.is_empty() {
-                return Err(format!("its field `{}` is an array of pointers", self.name));
-            }
-            let inner =
-                inner.ok_or_else(|| format!("its field `{}` points to a struct", self.name))?;
-            made.add_field(8, 8);
-            made.pointers
-                .push((self.name.clone(), inner.yaml, inner.bytes));
-            return Ok(("pointer".to_owned(), format!("{OWN}_{}", self.name)));
-        }
-        let inner = inner.ok_or_else(|| {
-            format!(
-                "its field `{}` is `{}`, no number",
-                self.name,
-                self.ty.trim()
-            )
-        })?;
-        let mut count = 1_i64;
-        for extent in &self.extents {
-            let known = Host::new(unit).of_text(None, extent);
-            let known = known.as_ref().and_then(Expr::number).filter(|n| *n > 0);
-            count = count.saturating_mul(
-                known.ok_or_else(|| format!("the extent `{extent}` is not known"))?,
-            );
-        }
-        // CUDA aligns vectors of three like one lane, others to their size, at most 16 bytes.
-        let lane = inner.bytes / i64::from(inner.lanes.max(1));
-        let align = if inner.lanes == 3 { lane } else { inner.bytes };
-        made.add_field(inner.bytes.saturating_mul(count), align.clamp(1, 16));
-        let numbers = count.saturating_mul(i64::from(inner.lanes));
-        let mut ty = inner.yaml;
-        if self.extents.is_empty() && WHOLE.contains(&ty.as_str()) {
-            made.whole.push(self.name.clone());
-            return Ok((ty, format!("{OWN}_{}", self.name)));
-        }
-        if !self.extents.is_empty() {
-            // Writing to a String cannot fail.
-            let _ = write!(ty, "[{count}]");
-            // Brackets are YAML syntax.
-            ty = format!("\"{ty}\"");
-        }
-        let value = match numbers {
-            1 if self.extents.is_empty() => "1".to_owned(),
-            2..=MAX_WRITTEN | 1 => {
-                let ones: Vec<&str> = (0..numbers).map(|_| "1").collect();
-                format!("[{}]", ones.join(", "))
-            }
-            _ => return Err(format!("its field `{}` is a long array", self.name)),
-        };
-        Ok((ty, value))
-    }
-}
-
-/// Returns the fields of a declaration in a struct; functions and static members are skipped.
-fn fields(source: &Source, node: Node<'_>) -> Result<Vec<Field>, String> {
-    let text = source.node_text(node);
-    if tree::words(text).contains(&"static") {
-        return Ok(Vec::new());
-    }
-    let mut cursor = node.walk();
-    if node
-        .named_children(&mut cursor)
-        .any(|child| child.kind() == "bitfield_clause")
-    {
-        return Err("it has bit fields".to_owned());
-    }
-    let ty = node
-        .child_by_field_name("type")
-        .map(|ty| source.node_text(ty).to_owned())
-        .unwrap_or_default();
-    if ty.contains('{') {
-        return Err("it has a type in it".to_owned());
-    }
-    let mut found = Vec::new();
-    let mut cursor = node.walk();
-    for declarator in node.children_by_field_name("declarator", &mut cursor) {
-        let (mut pointer, mut method, mut extents) = (false, false, Vec::new());
-        visit(declarator, &mut |node| {
-            match node.kind() {
-                "pointer_declarator" => pointer = true,
-                "function_declarator" => method = true,
-                "array_declarator" => extents.extend(
-                    node.child_by_field_name("size")
-                        .map(|size| source.node_text(size).to_owned()),
-                ),
-                _ => {}
-            }
-            true
-        });
-        let name = tree::declared_name(source, declarator);
-        if let Some(name) = name.last().filter(|_| !method) {
-            found.push(Field {
-                name: (*name).to_owned(),
-                ty: ty.clone(),
-                pointer,
-                extents,
-            });
-        }
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

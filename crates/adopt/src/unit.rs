@@ -11,7 +11,7 @@ pub(crate) use branch::Branch;
 use branch::{guarded, inside};
 use defining::{Defining, Use};
 pub(crate) use kind::Kind;
-use kind::kind_of;
+use kind::{directive, kind_of};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,8 @@ const MAX_FOLDERS: usize = 256;
 pub(crate) enum Around {
     /// A namespace; the name is empty for an anonymous one.
     Namespace(String),
+    /// An `inline` namespace, which names need not mention.
+    Inline(String),
     /// `extern "C"`.
     Linkage,
     /// A branch of conditional compilation.
@@ -39,8 +41,10 @@ pub(crate) enum Around {
 pub(crate) struct Item {
     /// Index of the file.
     pub(crate) file: usize,
-    /// Byte range.
+    /// Byte range, with the groups of conditional compilation that begin it.
     pub(crate) at: Range<usize>,
+    /// Byte range of its syntax node.
+    node: Range<usize>,
     /// Kind.
     pub(crate) kind: Kind,
     /// Declared names; for an include its spelled name.
@@ -82,7 +86,7 @@ impl Unit {
         let mut unit = Reader::read(path, include, Defining::default())?;
         let defining = Defining::collect(&unit.files);
         let used = |source: &Source| !defining.uses(source).is_empty();
-        if unit.files.iter().any(used) {
+        if !defining.scopes.is_empty() || unit.files.iter().any(used) {
             // Again, because a file may use macros of a header that it includes.
             unit = Reader::read(path, include, defining)?;
         }
@@ -212,8 +216,12 @@ impl<'i> Reader<'i> {
         };
         let count = waiting.iter().take_while(|each| each.at.end <= end).count();
         let found: Vec<Use> = waiting.drain(..count).collect();
-        for each in found.into_iter().filter(|each| !each.names.is_empty()) {
-            self.push_range(file, each.at, around, Kind::Expansion, each.names);
+        for each in found {
+            if each.is_pragma {
+                self.push_range(file, each.at, around, Kind::Pragma, Vec::new());
+            } else if !each.names.is_empty() {
+                self.push_range(file, each.at, around, Kind::Expansion, each.names);
+            }
         }
     }
 
@@ -223,7 +231,7 @@ impl<'i> Reader<'i> {
             return Ok(());
         }
         self.seen.push(real);
-        let mut source = Source::read(path)?;
+        let mut source = Source::read(path, &self.defining.scopes)?;
         let index = self.unit.files.len();
         let uses = self.defining.uses(&source);
         if !uses.is_empty() {
@@ -256,7 +264,11 @@ impl<'i> Reader<'i> {
                 let name = node.child_by_field_name("name");
                 let name = name.map(|name| self.text(file, name)).unwrap_or_default();
                 self.unit.namespaces.insert(name.clone());
-                let inner = [around, &[Around::Namespace(name)]].concat();
+                let scope = match self.text(file, node).starts_with("inline") {
+                    true => Around::Inline(name),
+                    false => Around::Namespace(name),
+                };
+                let inner = [around, &[scope]].concat();
                 if let Some(body) = node.child_by_field_name("body") {
                     self.children(file, body, &inner);
                 }
@@ -387,12 +399,10 @@ impl<'i> Reader<'i> {
                     name.map(|name| self.text(file, name)).into_iter().collect(),
                 )
             }
-            "preproc_call" => {
-                let Some(rest) = text.trim_start_matches('#').trim().strip_prefix("undef") else {
-                    return;
-                };
-                (Kind::Undefine, vec![rest.trim().to_owned()])
-            }
+            "preproc_call" => match directive(&text) {
+                Some(found) => found,
+                None => return,
+            },
             "using_declaration" if text.contains("namespace") => {
                 let path = text
                     .trim_end_matches(';')
@@ -430,12 +440,14 @@ impl<'i> Reader<'i> {
         kind: Kind,
         names: Vec<String>,
     ) {
+        let node = at.clone();
+        let source = self.unit.file(file);
+        let at = match kind.is_directive() {
+            true => at,
+            false => source.head_start(at.start)..at.end,
+        };
         let mut all: BTreeSet<String> = BTreeSet::new();
-        all.extend(
-            words(self.unit.file(file).code(&at))
-                .into_iter()
-                .map(str::to_owned),
-        );
+        all.extend(words(source.code(&at)).into_iter().map(str::to_owned));
         // Macros in the conditions around an item must enter the template with it.
         for each in around {
             if let Around::Condition(branch) = each {
@@ -445,6 +457,7 @@ impl<'i> Reader<'i> {
         self.unit.items.push(Item {
             file,
             at,
+            node,
             kind,
             names,
             words: all,
@@ -474,7 +487,7 @@ fn in_project(here: &Path, spelled: &str) -> Option<PathBuf> {
 pub(crate) fn node_of<'u>(unit: &'u Unit, item: &Item) -> Option<(&'u Source, Node<'u>)> {
     let source = unit.files.get(item.file)?;
     let root = source.tree().root_node();
-    let node = root.named_descendant_for_byte_range(item.at.start, item.at.end)?;
+    let node = root.named_descendant_for_byte_range(item.node.start, item.node.end)?;
     Some((source, node))
 }
 

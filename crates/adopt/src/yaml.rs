@@ -2,13 +2,14 @@
 
 use super::Settings;
 use super::expr::Expr;
-use super::plan::{Argument, Plan, VariableContent, format_position};
+use super::plan::{Argument, Plan, VariableContent, defaults, format_position};
 use super::sizes;
 use super::template::relative;
 use super::unit::Unit;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use tuner_core::escape::yaml as quoted;
+use tuner_core::plan::Role;
 
 /// Writes the search space of a plan.
 pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Plan) -> String {
@@ -41,8 +42,13 @@ pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Pl
         line("arguments:                      # in the order of the kernel's parameters");
     }
     let least = sizes::least_index(plan);
+    let counts = counting(plan);
     for argument in &plan.arguments {
-        line(&argument_line(argument, plan, least));
+        let guess = Guess {
+            least,
+            counts: counts.contains(&argument.name),
+        };
+        line(&argument_line(argument, plan, &guess));
     }
     variables(&mut line, plan, least);
     launch(&mut line, plan, None);
@@ -224,22 +230,87 @@ fn value(argument: &Argument, plan: &Plan, text: &mut String) {
     }
 }
 
-fn argument_line(argument: &Argument, plan: &Plan, least: i64) -> String {
+/// Returns the inputs of whole numbers with no more elements than each other buffer: as contents, 0, 1, 2, …
+/// are valid indices of all.
+fn counting(plan: &Plan) -> BTreeSet<String> {
+    let problems = [sizes::of_file(plan), sizes::small(plan)];
+    let is_least = |argument: &Argument| {
+        problems.iter().all(|sizes| {
+            let names: BTreeMap<String, i64> =
+                defaults(plan).into_iter().chain(sizes.clone()).collect();
+            let extent = |argument: &Argument| argument.shape.as_ref()?.value(&names);
+            let own = extent(argument);
+            let mut others = plan.arguments.iter().filter_map(extent);
+            own.is_some() && others.all(|other| own <= Some(other))
+        })
+    };
+    let plain = ["i32", "u32", "i64", "u64"];
+    let inputs = plan.arguments.iter().filter(|argument| {
+        argument.role == Role::Input && plain.contains(&argument.ty.as_str()) && is_least(argument)
+    });
+    inputs.map(|argument| argument.name.clone()).collect()
+}
+
+/// Guessed contents of an argument that may hold indices.
+struct Guess {
+    /// Smallest extent of the data.
+    least: i64,
+    /// Its elements may be 0, 1, 2, … without an index out of bounds.
+    counts: bool,
+}
+
+fn argument_line(argument: &Argument, plan: &Plan, guess: &Guess) -> String {
     let mut text = argument_head(argument);
     let mut note = argument.guessed.map(str::to_owned);
+    let mut guessed = is_guessed_value(argument, plan);
     if argument.role.is_filled() && argument.zeroed {
         text.push_str(", fill: zeros");
     } else if argument.role.is_filled() && is_whole(&argument.ty) {
-        let _ = write!(text, ", {}", indices(least));
-        let values = "the values: indices of the smallest size";
+        // Distinct and ascending, as permutations, offsets and keys are.
+        let (fill, values) = match guess.counts {
+            true => ("fill: arange".to_owned(), "the values: 0, 1, 2, …"),
+            false => (
+                indices(guess.least),
+                "the values: indices of the smallest size",
+            ),
+        };
+        let _ = write!(text, ", {fill}");
         note = Some(note.map_or(values.to_owned(), |note| format!("{note}, and {values}")));
+        guessed = true;
     }
     value(argument, plan, &mut text);
+    if guessed {
+        text.push_str(", guessed: true");
+    }
+    if argument.guessed == Some(sizes::GUESSED_EXTENT) {
+        text.push_str(", guessed_extent: true");
+    }
     text.push_str(" }");
     if let Some(note) = note {
         let _ = write!(text, "    # guessed: {note}");
     }
     text
+}
+
+/// Reports whether the value of a scalar is a guess that addresses may depend on. Sizes that are all guessed
+/// are equal; one between known sizes may not fit them, as the guess of a pitch.
+fn is_guessed_value(argument: &Argument, plan: &Plan) -> bool {
+    if argument.role != Role::Scalar {
+        return false;
+    }
+    let known = |wanted: bool| {
+        let mut sizes = plan.sizes.iter();
+        sizes.any(|(_, value)| value.is_some() == wanted)
+    };
+    let is_unknown = |name: &String| {
+        let mut sizes = plan.sizes.iter();
+        sizes.any(|(size, value)| size == name && value.is_none())
+    };
+    match (&argument.value, &argument.composed) {
+        (Some(Expr::Name(name)), _) => known(true) && is_unknown(name),
+        (_, Some(value)) => argument.guessed.is_some() && value.contains('{'),
+        _ => argument.guessed.is_some() && is_whole(&argument.ty),
+    }
 }
 
 fn is_whole(ty: &str) -> bool {

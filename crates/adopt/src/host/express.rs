@@ -228,6 +228,9 @@ impl<'u> Host<'u> {
             }
             return known;
         }
+        if let Some(pitch) = self.pitch(scope, name, depth) {
+            return Some(pitch);
+        }
         if let Some((caller, argument)) = self.argument(scope, name)
             && let Some(known) = self.express(caller, argument, depth + 1)
         {
@@ -410,29 +413,6 @@ impl<'u> Host<'u> {
         }
     }
 
-    /// Reports whether the host clears the buffer of a pointer.
-    pub(crate) fn zeroes(&self, scope: Scope<'u>, node: Node<'u>) -> bool {
-        let Some(node) = tree::bare(node) else {
-            return false;
-        };
-        let name = scope.source.node_text(node);
-        let set = self
-            .calls
-            .iter()
-            .filter(|(callee, _)| callee.starts_with("cudaMemset"));
-        set.flat_map(|(_, calls)| calls).any(|(source, call)| {
-            let arguments = call.child_by_field_name("arguments").map(named);
-            let Some([target, value, ..]) = arguments.as_deref() else {
-                return false;
-            };
-            let target = tree::bare(*target).map(|target| source.node_text(target));
-            let same = source.path == scope.source.path && target == Some(name);
-            let function = enclosing(*call).map(|function| function.start_byte());
-            let here = scope.function.map(|function| function.start_byte());
-            same && function == here && source.node_text(*value).trim() == "0"
-        })
-    }
-
     /// Translates the byte count of a host pointer's allocation.
     pub(crate) fn allocation(
         &mut self,
@@ -473,7 +453,7 @@ impl<'u> Host<'u> {
         };
         let local = |function| allocated(scope.source, function, name);
         if let Some(bytes) = scope.function.and_then(local) {
-            return self.express(scope, bytes, depth + 1);
+            return self.allocated_bytes(scope, bytes, depth + 1);
         }
         if let Some(bytes) = self.vector(scope, name, depth) {
             return Some(bytes);
@@ -485,16 +465,6 @@ impl<'u> Host<'u> {
         let found = |source| Some((source, allocated(source, source.tree().root_node(), name)?));
         let (source, bytes) = self.unit.files.iter().find_map(found)?;
         let function = enclosing(bytes);
-        self.express(Scope { source, function }, bytes, depth + 1)
-    }
-
-    /// Translates the byte count of `device_vector<T> name(count)`.
-    fn vector(&mut self, scope: Scope<'u>, name: &str, depth: usize) -> Option<Expr> {
-        let (inner, value) = self.initialiser(scope, name)?;
-        let declaration = scope.source.node_text(value.parent()?.parent()?);
-        let (_, rest) = declaration.split_once("vector<")?;
-        let size = size_of(rest.split('>').next()?);
-        let count = self.express(inner, tree::first(value)?, depth + 1)?;
-        Some(Expr::binary("*", count, size))
+        self.allocated_bytes(Scope { source, function }, bytes, depth + 1)
     }
 }

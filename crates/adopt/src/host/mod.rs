@@ -2,6 +2,7 @@
 
 mod express;
 mod launches;
+mod memory;
 mod values;
 
 use super::expr::{Expr, not_reserved};

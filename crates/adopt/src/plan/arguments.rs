@@ -5,6 +5,7 @@ use crate::expr::{Expr, not_reserved};
 use crate::host::Host;
 use crate::kernel::{self, pointer};
 use crate::tree;
+use crate::types;
 use tuner_core::plan::Role;
 
 impl Plan {
@@ -17,7 +18,7 @@ impl Plan {
             let Some(node) = known.given(at).and_then(tree::bare) else {
                 continue;
             };
-            if pointer(&parameter.ty).0 {
+            if pointer(&parameter.ty).0 || types::is_pointer_alias(known.unit, &parameter.ty) {
                 continue;
             }
             if !is_whole(&parameter.ty) {
@@ -65,12 +66,14 @@ impl Plan {
             let given = known.given(at).zip(known.scope());
             let mut argument = Argument::new(&parameter.name, &parameter.ty, Role::Scalar);
             argument.parameter = Some(at);
-            if pointer(&parameter.ty).0 {
+            let is_alias = types::is_pointer_alias(known.unit, &parameter.ty);
+            if is_alias || pointer(&parameter.ty).0 {
                 host.invent = true;
                 argument.shape = given.and_then(|(node, scope)| host.allocation(scope, node, 0));
                 host.invent = false;
                 argument.multiplier = multipliers.get(&parameter.name).copied().unwrap_or(1);
-                argument.role = roles.get(&parameter.name).copied().unwrap_or(Role::Input);
+                let unread = if is_alias { Role::Inout } else { Role::Input };
+                argument.role = roles.get(&parameter.name).copied().unwrap_or(unread);
                 argument.zeroed = given.is_some_and(|(node, scope)| host.zeroes(scope, node));
                 // The kernel may add to the cleared buffer; an output would start as NaN.
                 if argument.zeroed && argument.role == Role::Output {

@@ -1,9 +1,11 @@
 //! Template types that the compiler deduces from the arguments of a launch.
 
 use super::KernelContext;
+use crate::kernel;
 use crate::tree::{self, Node, Source, words};
 use crate::types::bytes_of;
 use crate::unit::Unit;
+use tuner_kernel::declarations;
 
 /// Words of a declaration that are not part of its type.
 const QUALIFIERS: [&str; 6] = [
@@ -29,6 +31,49 @@ pub(super) fn deduced(known: &KernelContext<'_>, parameter: &str) -> Option<Stri
         let named = !matches!(ty.as_str(), "" | "auto" | "void");
         (depth == pointers && named && is_complete(known.unit, &ty)).then_some(ty)
     })
+}
+
+/// Returns the type that an explicit instance gives a template parameter of the launching function or its
+/// class: `template class Field<double>;`. The last one counts, as the default is after the options.
+pub(super) fn instantiated(known: &KernelContext<'_>, parameter: &str) -> Option<String> {
+    let scope = known.launch.as_ref()?.scope;
+    let function = scope.function?;
+    let parameters = kernel::template_parameters(scope.source, function.parent()?);
+    let at = parameters.iter().position(|each| each.name == parameter)?;
+    // Of `Field<TF>::exec` the class has the parameters.
+    let names = tree::declared(scope.source, function);
+    let name = names.first()?;
+    let files = known.unit.files.iter();
+    let found = files.flat_map(|file| {
+        let code = file.code(&(0..file.len()));
+        let uses = code.match_indices(name.as_str());
+        uses.filter_map(|(start, name)| {
+            let head = code.get(..start)?.rsplit([';', '{', '}']).next()?;
+            let head = head
+                .lines()
+                .filter(|line| !line.trim_start().starts_with('#'));
+            let head = head.collect::<Vec<_>>().join(" ");
+            let is_instance = head
+                .trim_start()
+                .strip_prefix("template")
+                .is_some_and(|rest| {
+                    rest.starts_with(char::is_whitespace) && !rest.trim_start().starts_with('<')
+                });
+            let rest = code
+                .get(start + name.len()..)?
+                .trim_start()
+                .strip_prefix('<')?;
+            let list = rest.split([';', '{']).next()?;
+            let end = match list.find(">(") {
+                Some(end) => end,
+                None => list.rfind('>')?,
+            };
+            let given = declarations::split(list.get(..end)?);
+            given.get(at).cloned().filter(|_| is_instance)
+        })
+        .collect::<Vec<_>>()
+    });
+    found.last()
 }
 
 /// Reports whether a type is not an alias of a type in an unreachable header, such as `typedef at::BFloat16

@@ -1,6 +1,6 @@
 //! The kernel's entry: namespaces, name and template arguments.
 
-use super::{ComputedArgument, KernelContext, MAX_PARAMETERS, Plan, ProposedParameter};
+use super::{ComputedArgument, KernelContext, MAX_PARAMETERS, Plan, ProposedParameter, deduced};
 use crate::cut::{looks_like_tiling, neighbours};
 use crate::expr::Expr;
 use crate::host::{Host, sizeof};
@@ -16,7 +16,12 @@ impl Plan {
         let path = known.own.path(&self.kernel);
         let parameters = kernel::template_parameters(known.source, known.node);
         if parameters.is_empty() {
-            self.entry = path;
+            // An explicit specialisation has its template arguments in its name.
+            let name =
+                tree::function(known.node).and_then(|it| it.child_by_field_name("declarator"));
+            let name = name.map_or("", |name| known.source.node_text(name));
+            let arguments = name.find('<').and_then(|at| name.get(at..));
+            self.entry = format!("{path}{}", arguments.unwrap_or_default());
             return;
         }
         let mut arguments = Vec::new();
@@ -25,10 +30,12 @@ impl Plan {
             let given = launch.and_then(|launch| launch.template.get(at)).cloned();
             let given = given.or_else(|| parameter.default.clone());
             let given = given.or_else(|| match parameter.is_type {
-                true => super::deduced::deduced(known, &parameter.name),
+                true => deduced::deduced(known, &parameter.name),
                 false => None,
             });
             arguments.push(if parameter.is_type {
+                let given =
+                    given.map(|given| deduced::instantiated(known, &given).unwrap_or(given));
                 self.type_argument(known.unit, parameter, given)
             } else {
                 self.value_argument(known, parameter, given, host)

@@ -342,11 +342,13 @@ impl Plan {
                 argument.name = format!("argument_{}", at + 1);
             }
             let is_enum = known.is_some_and(|known| known.is_enum);
+            let bytes = known.map_or(0, |known| i64::try_from(known.bytes).unwrap_or(4));
             let described = types::describe(unit, &ty, argument.role, is_enum)
+                .and_then(|described| described.of_size(bytes, argument.role))
                 .map_err(|why| unsupported(&kernel, &place, &argument.name, &why))?;
-            argument.bytes = match known {
-                Some(known) if known.bytes > 0 => i64::try_from(known.bytes).unwrap_or(4),
-                _ => described.bytes,
+            argument.bytes = match bytes {
+                0 => described.bytes,
+                bytes => bytes,
             };
             pointed.extend(compose(argument, &described, &mut self.sizes));
             argument.ty = described.yaml;

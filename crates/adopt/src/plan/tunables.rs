@@ -34,6 +34,7 @@ pub(super) fn tunables(unit: &Unit, kernel: usize) -> Vec<Tunable> {
                 // A macro of this name would also replace a local variable or parameter of the name.
                 && given.get(name).copied().unwrap_or(0) <= uses
                 && found.iter().all(|known| known.name != name)
+                && !cut::is_pushed(unit, name)
             {
                 found.push(Tunable {
                     name: name.to_owned(),

@@ -95,7 +95,7 @@ fn structs_are_described_by_their_fields() {
     for (ty, why) in [
         ("Params*", "pointers"),
         ("Bits", "bit fields"),
-        ("Other", "do not say"),
+        ("Other", "do not define"),
         ("Vec<float>", "template"),
     ] {
         let refused = of(ty, Role::Input).unwrap_err();

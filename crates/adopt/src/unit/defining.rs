@@ -18,6 +18,8 @@ pub(super) struct Use {
     pub(super) at: Range<usize>,
     /// Names that the expansion declares; empty if all of it is host code or an instance.
     pub(super) names: Vec<String>,
+    /// It is a `_Pragma`, or a macro that expands to some.
+    pub(super) is_pragma: bool,
 }
 
 /// Function-like macros of a unit whose expansion is a list of declarations.
@@ -26,6 +28,10 @@ pub(super) struct Defining {
     macros: BTreeMap<String, Macro>,
     /// Macros that expand to `__device__`.
     annotations: BTreeSet<String>,
+    /// `_Pragma` and macros that expand to it alone.
+    pragmas: BTreeSet<String>,
+    /// Lines that open or close scopes, by the macro that they consist of.
+    pub(super) scopes: BTreeMap<String, String>,
 }
 
 impl Defining {
@@ -38,22 +44,42 @@ impl Defining {
             let kernel = body.contains("__global__") && !instantiates(body);
             whole && declares && !kernel && !body.contains("<<<")
         });
+        let values: Vec<(String, String)> = files.iter().flat_map(values).collect();
+        let with = |wanted: fn(&str) -> bool| {
+            let found = values.iter().filter(move |(_, value)| wanted(value));
+            found.map(|(name, _)| name.clone())
+        };
+        let own = std::iter::once("_Pragma".to_owned());
         Self {
             macros,
-            annotations: files.iter().flat_map(annotations).collect(),
+            annotations: with(|value| value.contains("__device__")).collect(),
+            pragmas: with(|value| value.starts_with("_Pragma"))
+                .chain(own)
+                .collect(),
+            scopes: scopes(&values),
         }
     }
 
     /// Returns the uses in a file.
     pub(super) fn uses(&self, source: &Source) -> Vec<Use> {
-        if self.macros.is_empty() {
-            return Vec::new();
-        }
-        let places = places(source.code(&(0..source.len())), &self.macros);
+        let places = self.places(source.code(&(0..source.len())));
         let used = places.into_iter().map(|at| {
-            let expanded = macros::expanded(&self.macros, source.code(&at));
-            let names = self.declarations(&source.path, expanded);
-            Use { at, names }
+            let code = source.code(&at);
+            let is_pragma = words(code)
+                .first()
+                .is_some_and(|name| self.pragmas.contains(*name));
+            let names = match is_pragma {
+                true => Vec::new(),
+                false => {
+                    let expanded = macros::expanded(&self.macros, code);
+                    self.declarations(&source.path, expanded)
+                }
+            };
+            Use {
+                at,
+                names,
+                is_pragma,
+            }
         });
         used.collect()
     }
@@ -88,17 +114,38 @@ fn instantiates(text: &str) -> bool {
     })
 }
 
-/// Returns the names of object-like macros with `__device__` in their value.
-fn annotations(source: &Source) -> Vec<String> {
+/// Returns the object-like macros of a file with their values, without comments.
+fn values(source: &Source) -> Vec<(String, String)> {
     let mut found = Vec::new();
     tree::visit(source.tree().root_node(), &mut |node| {
-        if node.kind() == "preproc_def" && source.node_text(node).contains("__device__") {
-            let name = node.child_by_field_name("name");
-            found.extend(name.map(|name| source.node_text(name).to_owned()));
+        if node.kind() == "preproc_def"
+            && let Some(name) = node.child_by_field_name("name")
+        {
+            let value = node.child_by_field_name("value");
+            let value = value.map_or("", |value| source.node_text(value));
+            let value = cuda_source::blanked(value, false).trim().to_owned();
+            found.push((source.node_text(name).to_owned(), value));
         }
         true
     });
     found
+}
+
+/// Returns the macros that open or close scopes, such as `#define BEGIN namespace a {`, with their value. One
+/// with several values is omitted.
+fn scopes(values: &[(String, String)]) -> BTreeMap<String, String> {
+    // A line must stay one line.
+    let is_scope = |value: &str| {
+        value.matches('{').count() != value.matches('}').count() && !value.contains('\n')
+    };
+    let others = |name: &str, value: &str| {
+        let mut all = values.iter();
+        all.any(|(known, other)| known == name && other != value)
+    };
+    let found = values
+        .iter()
+        .filter(|(name, value)| is_scope(value) && !others(name, value));
+    found.cloned().collect()
 }
 
 fn inside(source: &Source, node: Node<'_>, found: &mut Vec<(Kind, Vec<String>)>) {
@@ -120,64 +167,73 @@ fn inside(source: &Source, node: Node<'_>, found: &mut Vec<(Kind, Vec<String>)>)
     }
 }
 
-/// Finds the uses of macros that start a declaration outside of all functions and types. `code` has no
-/// comments and literals.
-fn places(code: &str, known: &BTreeMap<String, Macro>) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    // Whether each open bracket is that of a namespace or `extern "C"`.
-    let mut open: Vec<bool> = Vec::new();
-    let (mut at, mut begin) = (0, 0);
-    let part = |from: usize, to: usize| code.get(from..to).unwrap_or_default();
-    while let Some(c) = part(at, code.len()).chars().next() {
-        let starts_line = part(0, at).trim_end_matches([' ', '\t']).ends_with('\n') || at == 0;
-        let next = at + c.len_utf8();
-        match c {
-            '#' if starts_line => {
-                at = end_of_directive(code, at);
-                begin = if part(begin, at).trim_start().starts_with('#') {
-                    at
-                } else {
-                    begin
-                };
-                continue;
-            }
-            '{' => {
-                let head = words(part(begin, at));
-                open.push(head.contains(&"namespace") || head == ["extern"]);
-                begin = next;
-            }
-            '}' => {
-                open.pop();
-                begin = next;
-            }
-            ';' => begin = next,
-            _ if c.is_alphabetic() || c == '_' => {
-                let rest = part(at, code.len());
-                let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-                let end = at + length;
-                let first = part(begin, at).trim().is_empty() && open.iter().all(|scope| *scope);
-                let after = part(end, code.len());
-                let gap = after.len() - after.trim_start().len();
-                let listed = match first && known.contains_key(part(at, end)) {
-                    true => listed(part(end + gap, code.len())),
-                    false => None,
-                };
-                at = match listed {
-                    Some((list, _)) => {
-                        let end = end + gap + list;
+impl Defining {
+    /// Finds the uses of macros that start a declaration outside of all functions and types. `code` has no
+    /// comments and literals.
+    fn places(&self, code: &str) -> Vec<Range<usize>> {
+        let is_known = |name: &str| self.macros.contains_key(name) || self.pragmas.contains(name);
+        if !words(code).into_iter().any(is_known) {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        // Whether each open bracket is that of a namespace or `extern "C"`.
+        let mut open: Vec<bool> = Vec::new();
+        let (mut at, mut begin) = (0, 0);
+        let part = |from: usize, to: usize| code.get(from..to).unwrap_or_default();
+        while let Some(c) = part(at, code.len()).chars().next() {
+            let starts_line = part(0, at).trim_end_matches([' ', '\t']).ends_with('\n') || at == 0;
+            let next = at + c.len_utf8();
+            match c {
+                '#' if starts_line => {
+                    at = end_of_directive(code, at);
+                    begin = if part(begin, at).trim_start().starts_with('#') {
+                        at
+                    } else {
+                        begin
+                    };
+                    continue;
+                }
+                '{' => {
+                    let head = words(part(begin, at));
+                    open.push(head.contains(&"namespace") || head == ["extern"]);
+                    begin = next;
+                }
+                '}' => {
+                    open.pop();
+                    begin = next;
+                }
+                ';' => begin = next,
+                _ if c.is_alphabetic() || c == '_' => {
+                    let rest = part(at, code.len());
+                    let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+                    let end = at + length;
+                    let first =
+                        part(begin, at).trim().is_empty() && open.iter().all(|scope| *scope);
+                    let after = part(end, code.len());
+                    let gap = after.len() - after.trim_start().len();
+                    let has_list = after.trim_start().starts_with('(');
+                    let listed = match first && has_list && is_known(part(at, end)) {
+                        true => listed(part(end + gap, code.len())),
+                        false => None,
+                    };
+                    let is_pragma = first && self.pragmas.contains(part(at, end));
+                    let used = match listed {
+                        Some((list, _)) => Some(end + gap + list),
+                        None => Some(end).filter(|_| is_pragma),
+                    };
+                    if let Some(end) = used {
                         found.push(at..end);
                         begin = end;
-                        end
                     }
-                    None => end,
-                };
-                continue;
+                    at = used.unwrap_or(end);
+                    continue;
+                }
+                _ => {}
             }
-            _ => {}
+            at = next;
         }
-        at = next;
+        found
     }
-    found
 }
 
 /// Returns the end of a preprocessor directive with its continued lines.

@@ -21,12 +21,33 @@ pub(crate) enum Kind {
     Macro,
     /// `#undef`.
     Undefine,
+    /// `#pragma`, which may change the layout of later types or the value of later macros.
+    Pragma,
     /// `using namespace`.
     Using,
     /// An include outside the project.
     Include,
     /// An include of a project file, whose items follow; its name is the path.
     Header,
+}
+
+impl Kind {
+    /// Reports whether it is a preprocessor directive.
+    pub(super) fn is_directive(self) -> bool {
+        use Kind::{Header, Include, Macro, Pragma, Undefine};
+        matches!(self, Macro | Undefine | Pragma | Include | Header)
+    }
+}
+
+/// Classifies a directive that is neither a definition, an include nor a condition.
+pub(super) fn directive(text: &str) -> Option<(Kind, Vec<String>)> {
+    let text = text.trim_start_matches('#').trim();
+    if let Some(rest) = text.strip_prefix("undef") {
+        return Some((Kind::Undefine, vec![rest.trim().to_owned()]));
+    }
+    let name = words(text.strip_prefix("pragma")?).first().copied();
+    // A template is not included.
+    (name != Some("once")).then(|| (Kind::Pragma, Vec::new()))
 }
 
 /// Classifies a function or declaration by the words before its body.
