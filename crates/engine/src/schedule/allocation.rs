@@ -178,7 +178,7 @@ impl TaskState {
         let cost = account.cost_of_trial().map(|cost| cost * missing as f64);
         let short = cost
             .zip(budget)
-            .is_some_and(|(cost, budget)| cost <= BRIEF * budget);
+            .is_some_and(|(cost, budget)| cost <= FIRST_TRIALS_SHARE * budget);
         account.postponed && missing > 0 && short && !account.stopped
     }
 
