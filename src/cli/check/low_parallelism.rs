@@ -69,15 +69,15 @@ pub(super) fn tell(rows: &[CheckRow], verbose: bool) {
             }
         }
     }
-    for Warning { text, rows, varies } in distinct.iter().take(TOLD) {
+    for Warning { text, rows, varies } in distinct.iter().take(MAX_SHOWN_WARNINGS) {
         match (rows, varies) {
             (1, _) => say!("warning: {text}"),
             (_, false) => say!("warning: {text} ({rows} configurations)"),
             (_, true) => say!("warning: {text} (and {} with other numbers)", rows - 1),
         }
     }
-    if distinct.len() > TOLD {
-        let more = counted(distinct.len() - TOLD, "more warning");
+    if distinct.len() > MAX_SHOWN_WARNINGS {
+        let more = counted(distinct.len() - MAX_SHOWN_WARNINGS, "more warning");
         say!("and {more}; --format json has all");
     }
 }

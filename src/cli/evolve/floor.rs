@@ -84,7 +84,6 @@ mod tests {
             options: Vec::new(),
             flops: None,
             bytes: Some(bytes),
-            weight: None,
             terms: None,
         };
         assert!(least_us(arch, &bound(1e6)).abs() < 1e-9);
