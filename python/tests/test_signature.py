@@ -30,6 +30,12 @@ def written(parameters, body, extra=""):
         ("put(a[i], f(b[i]) + c[i]); swap(b[i], x); read(c[i]);", ["a", "b"]),
         ("SET(a[i], b[i]); x = MOST(b[i], c[i]);", ["a"]),
         ("FILL(a, i); x = LONG_LOAD(b, i);", ["a"]),
+        ("AT(a, i) = b[i]; x = AT(b, i) + AT(c, i);", ["a"]),
+        ("AT(a, i).x = 1; f(&AT(b, i), 1); AT(c, i)++;", ["a", "b", "c"]),
+        ("auto h = [](float& x) { x = 1; }; h(a[i]); Set()(b[i]); cuda::atomic_ref<float> r(c[i]);", ["a", "b", "c"]),
+        ("a[i].set(x); b[j].at.set<1>(x); y = c[i].x;", ["a", "b"]),
+        ("x = sqrtf(a[i]) + float(b[i]) + __expf(c[i]); y = make_float2(a[i], fmaxf(b[i], c[i]));", []),
+        ("if (a[i]) x = static_cast<float>(b[i]); while (c[i] > 0) return;", []),
         ("y = m & g(a[i]); x = max(a[i], b[i]); if (m == c[i]) x = 1;", []),
         ("x = a[i] <= b[i] && c[i] >= 1 || a[i] != 2;", []),
         ("/* a[i] = 1; */ x = b[i]; // b[i] = 2", []),
@@ -39,6 +45,7 @@ def test_pointers_that_are_written(body, names):
     macros = "#define LOAD(x, y) __ldg(x+y)\n#define STORE(x, y) x[y]" if "STORE" not in body else "#define STORE(x, y) *(x + y)&"
     macros += "\n#define SET(x, y) (x) = (y)\n#define MOST(x, y) ((x) >= (y) ? (x) : (y))\n"
     macros += "#define FILL(x, y) \\\n  *(x + y) = 1\n#define LONG_LOAD(x, y) \\\n  __ldg(x + y)\n"
+    macros += "#define AT(x, y) x[y]\nfloat f(const float *x, float y) { return y; }\nfloat g(float x) { return x; }\n"
     macros += "template <class T> void put(T& x, float y) { x = y; }\nfloat read(const float& x) { return x; }\n"
     found = written("float *a, float *__restrict__ b, float* c, int n", body, macros)
     assert found == names

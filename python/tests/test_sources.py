@@ -79,3 +79,35 @@ def test_names_that_nvcc_knows_in_every_source(place, vectors):
     assert verdicts(SOURCE.replace("c[i] = a[i] + b[i];", f"{{ {uses} }}"), vectors) == [("ok", None)] * 2
     own = "typedef long long int64_t;\nusing uint = unsigned int;\n#define INFINITY 4\n#define M_PI 3\n#define INT_MAX 1\n"
     assert verdicts(own + SOURCE.replace("c[i] = a[i] + b[i];", f"{{ {uses} }}"), vectors) == [("ok", None)] * 2
+
+
+def test_functions_of_the_host_are_compiled_too(vectors):
+    host = "void reference(float *c, const float *a, int n) { for (int i = 0; i < n; i++) c[i] = a[i]; }\n"
+    assert verdicts(SOURCE + host, vectors) == [("ok", None)] * 2
+    launching = SOURCE + "void call(float *c) { vector_add<<<1, 64>>>(c, c, c, 1); }\n"
+    with pytest.warns(UserWarning, match="write it between `#ifndef kernel_tuner` and `#endif`"):
+        rows, _ = tune_kernel("vector_add", launching, 1000, vectors, {"block_size_x": [32]}, device="vgpu:a100", quiet=True)
+    assert [row["verdict"] for row in rows] == ["compile_failed"]
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_parameters_under_conditions_are_those_that_are_given(vectors, given):
+    source = SOURCE.replace(", int n)", "\n#ifdef WITH_N\n, int n\n#endif\n)").replace("{", "{\n#ifndef WITH_N\nint n = 1000;\n#endif\n", 1)
+    arguments = vectors if given else vectors[:3]
+    rows, _ = tune_kernel(
+        "vector_add", "#define WITH_N\n" * given + source, 1000, arguments, {"block_size_x": [32]}, device="vgpu:a100", quiet=True,
+        answer=[vectors[1] + vectors[2], None, None, None][: len(arguments)],
+    )  # fmt: skip
+    assert [row["verdict"] for row in rows] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("before", "store"),
+    [
+        ("", "auto put = [](float& x, float y) { x = y; }; put(c[i], a[i] + b[i]);"),
+        ("struct Put { __device__ void operator()(float& x, float y) const { x = y; } };", "Put put; put(c[i], a[i] + b[i]);"),
+        ("#define AT(x, y) x[y]", "AT(c, i) = a[i] + b[i];"),
+    ],
+)
+def test_elements_that_are_written_by_reference_are_outputs(vectors, before, store):
+    assert verdicts(before + SOURCE.replace("c[i] = a[i] + b[i];", "{ " + store + " }"), vectors) == [("ok", None)] * 2

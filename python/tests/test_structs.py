@@ -62,3 +62,10 @@ def test_a_struct_may_have_vectors_and_padding():
 def test_a_struct_that_cuda_lays_out_otherwise_is_refused(kind, said):
     with pytest.raises(TypeError, match=said):
         run(f"__global__ void k(char *o) {{ {INDEX} o[i] = 1; }}", [np.zeros(64, kind)])
+
+
+def test_an_array_for_one_struct_is_refused():
+    kind = np.dtype([("x", np.float32), ("n", np.int32)], align=True)
+    source = "struct P { float x; int n; };\n__global__ void k(float *c, P p) { c[0] = p.x; }\n"
+    with pytest.raises(TypeError, match=r"argument 1 is an array of structs and `P p` is one struct; pass an element, such as `p\[0\]`"):
+        tune_kernel("k", source, 1, [np.zeros(1, np.float32), np.zeros(1, kind)], {"block_size_x": [32]})

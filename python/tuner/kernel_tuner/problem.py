@@ -82,8 +82,13 @@ class Problem:
             if not signature.may_be_elsewhere(self.source, self.kernel_name):
                 raise
             return self._unknown_parameters("is not found in the source or its included files")
+        if any("#" in each.text for each in parameters):
+            both = [signature.parameters_of(self.source, self.kernel_name, each) for each in (False, True)]
+            parameters = next((each for each in both if len(each) == len(self.arguments)), parameters)
         if len(parameters) != len(self.arguments):
             listed = ", ".join(each.text for each in parameters) or "none"
+            if any("#" in each.text for each in parameters):
+                return self._unknown_parameters(f"has parameters under conditions ({listed})")
             if any(re.fullmatch(r"[A-Za-z_]\w*", each.text) for each in parameters):
                 return self._unknown_parameters(f"has parameters by macros ({listed})")
             raise ValueError(
@@ -94,6 +99,12 @@ class Problem:
             if parameter.pointer and not isinstance(argument, np.ndarray):
                 kind = "None" if argument is None else "a scalar"
                 raise TypeError(f"argument {place} is {kind} and `{parameter.text}` is a pointer; pass an array")
+            structs = isinstance(argument, np.ndarray) and argument.ndim and argument.dtype.fields
+            if structs and not parameter.pointer and not signature.is_pointer_alias(parameter, self.source):
+                raise TypeError(
+                    f"argument {place} is an array of structs and `{parameter.text}` is one struct; pass an element, "
+                    f"such as `{parameter.name or 'array'}[0]`"
+                )
             if declared_dtype(parameter) is not None and not parameter.pointer and np.ndim(argument):
                 raise TypeError(f"argument {place} is an array and `{parameter.text}` is a scalar; pass one, such as array[0]")
         return parameters

@@ -190,6 +190,8 @@ class Session:
         reasons = list(dict.fromkeys(reason(row) for row in rows))
         shown = "; ".join(reasons[:_REASONS_SHOWN])
         shown += f"; {len(reasons) - _REASONS_SHOWN} more" if reasons[_REASONS_SHOWN:] else ""
+        if "compile_failed" in shown and "<<<" in self.problem.source:
+            shown += "; host code that launches kernels is not compiled: write it between `#ifndef kernel_tuner` and `#endif`"
         warn(
             FailedConfigurationsWarning,
             f"none of {len(rows)} configurations of {self.problem.kernel_name} passed: {shown}",

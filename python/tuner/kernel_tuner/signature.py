@@ -13,6 +13,17 @@ _WRITE = r"=(?!=)|[-+*/%&|^]=|<<=|>>=|\+\+|--"
 _ASSIGNMENT = re.compile(rf"{_WRITE}|->|\[")
 # Functions that read through a pointer.
 _LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv")
+# Keywords, types and functions of the language and of CUDA that take elements by value.
+_MATHEMATICS = (
+    "abs|acosh?|asinh?|atan[2h]?|cbrt|ceil|copysign|cosh?|cospi|erfc?|exp(?:2|10|m1)?|fabs|fdim|floor|fma|fmax|fmin|fmod|"
+    "hypot|ilogb|is(?:nan|inf|finite)|ldexp|lgamma|l?l?rint|l?l?round|log(?:2|10|1p)?|max|min|norm|nearbyint|pow|rsqrt|"
+    "signbit|sinh?|sinpi|sqrt|tanh?|tgamma|trunc"
+)
+_BY_VALUE = re.compile(
+    rf"(?:{_MATHEMATICS})f?|if|while|for|switch|return|sizeof|decltype|alignof|(?:static|reinterpret|const)_cast|printf|"
+    r"(?:static_)?assert|bool|signed|unsigned|size_t|u?int\d*_t|half2?|u?(?:char|short|int|long|longlong)[1-4]?|"
+    r"(?:float|double)[1-4]?|make_\w+|as_\w+|atomic[A-Z]\w*|__\w+"
+)
 #: A name of C.
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
@@ -40,8 +51,11 @@ def base_name(kernel_name: str) -> str:
     return kernel_name.split("<", 1)[0].strip().rsplit("::", 1)[-1]
 
 
-def parameters_of(source: str, kernel_name: str) -> List[Parameter]:
-    """Returns the parameters of a kernel; raises ValueError if the source does not define it."""
+def parameters_of(source: str, kernel_name: str, conditional: Optional[bool] = None) -> List[Parameter]:
+    """Returns the parameters of a kernel; raises ValueError if the source does not define it.
+
+    :param conditional: takes or omits the parameters under conditions; None leaves their directives in the texts
+    """
     text = COMMENT.sub(" ", source)
     base = base_name(kernel_name)
     # An explicit instantiation has types in place of the template's.
@@ -53,6 +67,10 @@ def parameters_of(source: str, kernel_name: str) -> List[Parameter]:
         raise ValueError(_not_found(text, kernel_name))
     # A definition follows its declarations.
     inside = _expanded(lists[-1], text)
+    if conditional is False:
+        inside = re.sub(r"(?ms)^[ \t]*#[ \t]*if.*?^[ \t]*#[ \t]*endif\b", "", inside)
+    if conditional is not None:
+        inside = re.sub(r"(?m)^[ \t]*#[^\n]*", "", inside)
     return [_parameter(each, text) for each in split_top(inside) if each.strip() not in ("", "void")]
 
 
@@ -84,6 +102,13 @@ def may_point_to_tunable_type(parameter: Parameter, source: str, kernel_name: st
         names |= more
     type_words = IDENTIFIER.findall(parameter.text)[: -1 if parameter.name else None]
     return not names.isdisjoint(type_words)
+
+
+def is_pointer_alias(parameter: Parameter, source: str) -> bool:
+    """Reports whether the source has another name for a pointer in a parameter's type: `typedef T *name;`."""
+    text = COMMENT.sub(" ", source)
+    names = "|".join(map(re.escape, IDENTIFIER.findall(parameter.text)))
+    return re.search(rf"\btypedef\b[^;{{}}]*\*\s*(?:{names})\s*;|\busing\s+(?:{names})\s*=[^;]*\*", text) is not None
 
 
 def _macros(text: str) -> Dict[str, str]:
@@ -177,6 +202,9 @@ def _is_written(name: str, source: str) -> bool:
             continue
         if before.endswith("&") and not before.endswith("&&") or not after.startswith("["):
             return True
+        # A function of the element may change it.
+        if re.match(r"\s*(\.\s*\w+\s*)+(<[^<>;]*>\s*)?\(", after[_bracket_end(after) :]):
+            return True
         # An element may be in parentheses of its own.
         rest = re.sub(r"^\s*(\.\w+\s*)+", "", after[_bracket_end(after) :]).lstrip(") \t\n")
         if _ASSIGNMENT.match(rest) or re.search(r"(\+\+|--)\s*\(*$", before) or _is_referred_to(before, source):
@@ -193,7 +221,9 @@ def _is_referred_to(before: str, source: str) -> bool:
     opening = _opening(before)
     call = re.search(r"(\w+)\s*(<[^<>;]*>\s*)?$", before[:opening])
     if call is None:
-        return False
+        # `Set()(a[i])`: an object that is called.
+        made = re.search(r"(\w+)\s*\([^()]*\)\s*$", before[:opening])
+        return made is not None and _BY_VALUE.fullmatch(made[1]) is None
     place = len(split_top(before[opening + 1 :])) - 1
     for names, body in _function_macros(source, call[1]):
         name = dict(enumerate(names.replace(" ", "").split(","))).get(place)
@@ -201,7 +231,9 @@ def _is_referred_to(before: str, source: str) -> bool:
             return True
     lists = re.findall(rf"\b{call[1]}\s*\(([^(){{}};]*)\)\s*(?:noexcept\s*)?{{", source)
     taken = [dict(enumerate(split_top(inside))).get(place, "") for inside in lists]
-    return call[1] == "swap" or any("&" in each and re.search(r"\bconst\b", each) is None for each in taken)
+    # A lambda, an object that is called or constructed, or a function of a header.
+    unknown = not lists and not _function_macros(source, call[1]) and _BY_VALUE.fullmatch(call[1]) is None
+    return unknown or any("&" in each and re.search(r"\bconst\b", each) is None for each in taken)
 
 
 def _opening(before: str) -> int:
@@ -236,6 +268,12 @@ def _is_read_by_call(before: str, source: str) -> bool:
         return False
     if call[1] in _LOADS:
         return True
+    # The macro may stand for the element that is written: `AT(o, i) = x`.
+    opening = before.rfind("(")
+    rest = source[opening + len(closed_list(source, opening) or "") + 2 :].lstrip()
+    prefix = re.search(r"(&|\+\+|--)\s*$", before[: call.start()])
+    if _ASSIGNMENT.match(rest) or rest.startswith(".") or prefix is not None and not prefix.string.rstrip().endswith("&&"):
+        return False
     bodies = [body for _, body in _function_macros(source, call[1])]
     calls = [name for body in bodies for name in re.findall(r"(\w+)\s*\(", body)]
     plain = not any(re.search(r"=|\+\+|--|&", body) for body in bodies)

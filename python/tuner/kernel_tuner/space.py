@@ -482,10 +482,10 @@ class Export:
 
     def _compile(self) -> List[str]:
         options, include = compile_options(self.problem.compiler_options, self.problem.names, self.problem.tune_params)
+        # Plain functions of the host are compiled too, as by nvcc.
+        options = list(dict.fromkeys(["--device-as-default-execution-space", *options]))
         include += folders_of_includes("\n".join(self._sources.values()), self.problem.kernel_source)
-        keys = []
-        if options:
-            keys.append(f"options: [{', '.join(map(quoted, options))}]")
+        keys = [f"options: [{', '.join(map(quoted, options))}]"]
         if include:
             keys.append(f"include: [{', '.join(map(quoted, include))}]")
-        return [f"compile: {{ {', '.join(keys)} }}"] if keys else []
+        return [f"compile: {{ {', '.join(keys)} }}"]
