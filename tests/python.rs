@@ -126,6 +126,10 @@ fn installed_works(at: &Path, what: &str) {
     let script = "import tuner; print(tuner.check('conv2d_f32', configs=[{}], problem='even')[0]['verdict'])";
     let ended = run_in(&elsewhere, Command::new(bin("python")).args(["-c", script]));
     assert_eq!(ended.trim(), "ok");
+    let script =
+        "from importlib import metadata; print([file.name for file in metadata.files('tuner')])";
+    let files = run_in(&elsewhere, Command::new(bin("python")).args(["-c", script]));
+    assert!(files.contains("'LICENSE'"), "{files}");
     let version = run_in(&elsewhere, Command::new(bin("tuner")).arg("--version"));
     assert!(version.starts_with("tuner "), "{version}");
     assert!(venv.join("share/tuner/templates/_skeleton").is_dir());

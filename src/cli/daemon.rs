@@ -145,7 +145,7 @@ pub(super) async fn follow(
     id: &str,
     events: &mut EventLog,
 ) -> Result<(RunView, Failures), CliError> {
-    let mut shutdown = super::events::watch_signals(super::events::stopping)?;
+    let mut shutdown = events.watch_signals(super::events::stopping)?;
     let mut display = Display::default();
     let mut lost: Option<Instant> = None;
     let mut asked = false;

@@ -4,15 +4,19 @@ use super::{CliError, terminal, usage};
 use crate::{atomic, exit};
 use std::io::Write;
 use std::path::Path;
-use tokio::sync::watch;
+use std::sync::Arc;
+use tokio::sync::{Notify, watch};
 use tuner_core::activity;
 use tuner_core::escape;
 use tuner_engine::Event;
 
-/// Sink of `--events`. A write error is reported once and ends the log, not the run.
+/// Sink of `--events`. A write error is reported once and ends the log, not the run; but the end of the reader of
+/// standard output is a signal to end.
 pub(super) struct EventLog {
     out: Option<Box<dyn Write + Send>>,
     pub(super) stdout: bool,
+    /// Notified when the reader of standard output has ended.
+    unread: Arc<Notify>,
 }
 
 impl EventLog {
@@ -29,7 +33,21 @@ impl EventLog {
                 ))
             })?)),
         };
-        Ok(Self { out, stdout })
+        let unread = Arc::new(Notify::new());
+        Ok(Self {
+            out,
+            stdout,
+            unread,
+        })
+    }
+
+    /// Does what [`watch_signals`] does, and takes the end of the reader of standard output for a signal: a run
+    /// must not outlive a program that was killed.
+    pub(super) fn watch_signals(
+        &self,
+        tell: impl Fn() + Send + 'static,
+    ) -> std::io::Result<watch::Receiver<bool>> {
+        watch_ends(tell, Arc::clone(&self.unread))
     }
 
     pub(super) fn write(&mut self, event: &Event) {
@@ -40,9 +58,10 @@ impl EventLog {
             .and_then(|line| out.write_all(format!("{}\n", escape::json(&line)).as_bytes()))
             .and_then(|()| out.flush());
         if let Err(error) = written {
-            // A reader such as `head` closes the pipe when it has enough.
             if error.kind() != std::io::ErrorKind::BrokenPipe {
                 say!("warning: the event log ends here: {error}");
+            } else if self.stdout {
+                self.unread.notify_one();
             }
             self.out = None;
         }
@@ -60,6 +79,14 @@ fn create_log(path: &Path) -> std::io::Result<std::fs::File> {
 /// (`nohup`) remains ignored.
 pub(super) fn watch_signals(
     tell: impl Fn() + Send + 'static,
+) -> std::io::Result<watch::Receiver<bool>> {
+    watch_ends(tell, Arc::new(Notify::new()))
+}
+
+/// Does what [`watch_signals`] does, and takes a notification for a signal.
+fn watch_ends(
+    tell: impl Fn() + Send + 'static,
+    unread: Arc<Notify>,
 ) -> std::io::Result<watch::Receiver<bool>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -80,6 +107,7 @@ pub(super) fn watch_signals(
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
+                () = unread.notified() => {}
                 Some(_) = async { hangup.as_mut()?.recv().await } => {}
             }
             if last {

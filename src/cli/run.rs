@@ -1,7 +1,7 @@
 //! `tuner run`: tunes kernels.
 
 use super::daemon::TokenFile;
-use super::events::{EventLog, stopping, watch_signals};
+use super::events::{EventLog, stopping};
 use super::failures::Failures;
 use super::fleet::HubOptions;
 use super::progress::Progress;
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let mut events = EventLog::open(args.events.as_deref())?;
     let runtime = start_runtime("tuner", 2)?;
     let (report, failures) = runtime.block_on(async {
-        let shutdown = watch_signals(stopping)?;
+        let shutdown = events.watch_signals(stopping)?;
         let store = Store::open(&args.db).await?;
         if args.resume {
             prepared.resume_latest(&store).await?;

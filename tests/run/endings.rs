@@ -2,6 +2,8 @@
 
 use super::{Announcing, assert_stored, finish, stored, tuner_run};
 use rand::{RngExt as _, SeedableRng as _};
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -72,6 +74,29 @@ fn a_killed_run_goes_on_where_it_was_and_judges_nothing_twice() {
         stored(&whole),
         "as if it had never been killed"
     );
+}
+
+#[test]
+fn a_run_ends_with_the_reader_of_its_events_and_stores_everything() {
+    let dir = TempDir::new().unwrap();
+    let db = dir.path().join("t.db");
+    let mut child = tuner_run(&db, &["--strategy", "exhaustive"])
+        .args(["--events", "-"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("\"trial\"") {
+        line.clear();
+        assert!(reader.read_line(&mut line).unwrap() > 0);
+    }
+    // As a program that was killed leaves it.
+    drop(reader);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let stored = stored(&db).len();
+    assert!((1..6768).contains(&stored), "{stored}");
 }
 
 #[test]
