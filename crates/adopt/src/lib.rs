@@ -286,6 +286,7 @@ fn adopt_one(
             other => other,
         };
     }
+    let own = unit.file(0).path.clone();
     let (unit, item) = launching(settings, unit, item, name, number);
     let Some(mut plan) = plan::Plan::read(&unit, item, settings) else {
         return Err(AdoptError::NoKernel {
@@ -299,12 +300,21 @@ fn adopt_one(
     plan.finish(&unit, item, &made)?;
     plan.check_fields(&fields)?;
     plan.ask_for_launch(&unit, settings);
+    if unit.file(0).path != own && settings.launch.is_none() {
+        plan.launch_of = Some(unit.file(0).shown.clone());
+    }
     let settings = &Settings {
         include: &made.include,
         ..*settings
     };
     let space = yaml::write(settings, &unit, item, &plan);
     let mut notes = plan.notes;
+    notes.extend(plan.launch_of.map(|file| {
+        format!(
+            "the launch is that of {file}, which includes the file; state another one by --launch where your \
+             program differs"
+        )
+    }));
     notes.extend(made.notes);
     Ok(Adopted {
         kernel: name.to_owned(),

@@ -1,6 +1,7 @@
 //! The template: cut out and compiled until it contains all needed items of the unit.
 
 pub(crate) mod compiled;
+mod unknown;
 mod whole;
 
 use super::cut::{self, Template};
@@ -16,6 +17,7 @@ use tuner_kernel::catalog;
 use tuner_kernel::compile;
 use tuner_kernel::compile::{Compiler, Probe, Source, is_host_header, render};
 use tuner_kernel::declarations::{Parameter, signature};
+use unknown::{Unknown, undefined_in_conditions};
 
 /// Maximum number of compiles to find missing items.
 const MAX_ROUNDS: usize = 8;
@@ -138,44 +140,6 @@ fn errors_of(log: &str) -> Vec<&str> {
     lines
 }
 
-/// Names that the compiler does not find and the unit does not declare.
-#[derive(Debug, Default)]
-struct Unknown {
-    /// Called names: functions of the host.
-    functions: Vec<String>,
-    /// Other names, which may be macros of the build.
-    values: Vec<String>,
-}
-
-impl Unknown {
-    fn find(unit: &Unit, log: &str) -> Self {
-        let is_called = |name: &String| {
-            let call = format!("{name}(");
-            let code =
-                |source: &super::tree::Source| source.code(&(0..source.len())).contains(&call);
-            unit.files.iter().any(code)
-        };
-        let (functions, values) = unknown_names(unit, log).into_iter().partition(is_called);
-        Self { functions, values }
-    }
-}
-
-/// Returns names that the compiler does not find and the unit does not declare.
-fn unknown_names(unit: &Unit, log: &str) -> Vec<String> {
-    let missed = log.lines().filter_map(|line| {
-        let (_, rest) = line.split_once("error: identifier \"")?;
-        let (name, rest) = rest.split_once('"')?;
-        rest.starts_with(" is undefined").then(|| name.to_owned())
-    });
-    let mut names: Vec<String> = Vec::new();
-    for name in missed {
-        if !names.contains(&name) && unit.declaring(&name).next().is_none() {
-            names.push(name);
-        }
-    }
-    names
-}
-
 fn help(plan: &Plan, missing: &[String], unknown: &Unknown) -> String {
     if !plan.guessed_entry.is_empty() {
         return format!(
@@ -275,11 +239,13 @@ fn referred(
          --force` cuts it out again.\n{}",
         plan.kernel, cut.text
     );
+    let mut notes = cut.notes;
+    notes.extend(undefined_in_conditions(unit, plan, &cut.text));
     Ok(CompiledTemplate {
         text,
         parameters,
         include: include_folders(settings, &cut.text),
-        notes: cut.notes,
+        notes,
     })
 }
 

@@ -316,3 +316,36 @@ fn headers_of_the_host_that_kernels_can_do_without_are_there() {
     );
     has(&adopted(&text).template, &["#include <iterator>"]);
 }
+
+#[test]
+fn macros_that_the_build_defines_are_asked_for_by_name() {
+    let text = "#if WIDTH == 2\n#define VEC float2\n#elif WIDTH == 4\n#define VEC float4\n#endif\n\
+        __global__ void scale(VEC *y, const VEC *x, int n) { int i = threadIdx.x; if (i < n) y[i] = x[i]; }\n";
+    let said = refused(text);
+    has(&said, &["--define WIDTH=VALUE"]);
+    assert!(
+        !said.contains("--define y") && !said.contains("--define n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn macros_that_only_choose_branches_are_noted() {
+    let text = "#ifndef FACTOR\n#define FACTOR 2\n#endif\n__global__ void scale(float *y, int n) {\n\
+        #if defined(FAST) && !defined(__HIP__)\n y[n] = __expf(n);\n#else\n y[n] = FACTOR;\n#endif\n}\n";
+    let notes = adopted(&format!("{text}{MAIN}")).notes.join("\n");
+    has(&notes, &["nothing defines FAST, which choose"]);
+}
+
+#[test]
+fn a_launch_of_another_file_is_named() {
+    let kernel = "__global__ void scale(float *y, int n) { int i = blockIdx.x * 256 + threadIdx.x; if (i < n) y[i] *= 2; }\n";
+    let host = format!("#include \"kernel.cu\"\n{MAIN}");
+    let folder = project(kernel, &[("host.cu", &host)]);
+    let made = adopted_in(folder.path(), &[]).unwrap();
+    has(&made.space, &["# as ", "host.cu launches it"]);
+    has(
+        &made.notes.join("\n"),
+        &["the launch is that of", "host.cu"],
+    );
+}

@@ -385,6 +385,12 @@ pub(crate) fn launch(line: &mut dyn FnMut(&str), plan: &Plan, passed: Option<&[S
     text.push_str(" }");
     if !plan.guessed_launch.is_empty() {
         let _ = write!(text, "    # guessed: {}", plan.guessed_launch.join(", "));
+    } else if let Some(file) = &plan.launch_of {
+        let _ = write!(
+            text,
+            "    # as {} launches it",
+            tuner_core::escape::line(file)
+        );
     }
     line("launches:");
     line(&text);

@@ -154,6 +154,8 @@ pub(crate) struct Plan {
     pub(crate) block_axes: usize,
     /// Guessed parts of the launch.
     pub(crate) guessed_launch: Vec<&'static str>,
+    /// Another file that has the launch.
+    pub(crate) launch_of: Option<String>,
     /// Functions named by the entry's template arguments.
     pub(crate) reached: Vec<String>,
     /// Sizes with their values in the file.
