@@ -239,7 +239,8 @@ fn folded_cells(rows: &[&CheckRow]) -> Option<Vec<String>> {
 }
 
 /// Formats the worst of a column of errors, and the range of another column.
-fn range_cell(&(heading, cell): &Column<CheckRow>, rows: &[&CheckRow]) -> String {
+fn range_cell(column: &Column<CheckRow>, rows: &[&CheckRow]) -> String {
+    let (heading, cell) = *column;
     let worst = |figure: fn(&CheckRow) -> Option<f64>| {
         let known = rows.iter().filter_map(|row| Some((figure(row)?, row)));
         let worst = known.max_by(|(a, _), (b, _)| a.total_cmp(b));

@@ -129,7 +129,13 @@ impl<'a> Block<'a> {
             let registers = Registers::new(place, Arc::clone(&inputs.banks));
             let lanes = (threads - warp * 32).min(32);
             let traced = inputs.traced.then_some(count as usize);
-            Warp::new(registers, lanes, &inputs, traced)
+            Warp::new(
+                registers,
+                lanes,
+                inputs.program.start,
+                inputs.local_bytes,
+                traced,
+            )
         });
         Block {
             warps: warps.collect(),

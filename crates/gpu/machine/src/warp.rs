@@ -1,7 +1,6 @@
 //! A warp with divergence and reconvergence by convergence barriers.
 
 use super::CONSTANT;
-use super::block::BlockInputs;
 use super::operand::Origin;
 use super::registers::Registers;
 use vgpu::exec::trace::{Access, Target, WarpTrace};
@@ -82,10 +81,10 @@ impl Warp {
     pub(super) fn new(
         registers: Registers,
         lanes: u32,
-        inputs: &BlockInputs<'_>,
+        start: u32,
+        local_bytes: usize,
         traced: Option<usize>,
     ) -> Warp {
-        let (start, local_bytes) = (inputs.program.start, inputs.local_bytes);
         let alive = u32::MAX >> (32 - lanes.clamp(1, 32));
         Warp {
             registers,

@@ -411,8 +411,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a reference by values: a file for each compared argument, and data that are equal for every
-    /// seed.
+    /// Checks a reference by values: a file for each compared argument, and data equal for every seed.
     fn value_files(
         &mut self,
         values: Ordered<String>,
