@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let began = Instant::now();
     terminal::choose_progress(args.progress);
     let ticker = Ticker::start();
-    let request = args.wanted.request()?;
+    let mut request = args.wanted.request()?;
     let folder = std::env::current_dir()?;
     if args.plan {
         let connection = args.fleet.connect()?;
@@ -105,7 +105,12 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         return by_daemon(args, &request, &folder, &row);
     }
     let mut prepared = match args.fleet.connect()? {
-        None => Prepared::new(&request, &folder)?,
+        None => {
+            if !args.resume {
+                request.limit_spaces(began);
+            }
+            Prepared::new(&request, &folder)?
+        }
         Some(fleet) if request.device == any::ANY => {
             return any::run(&request, &folder, &args.db, args.resume, &fleet);
         }

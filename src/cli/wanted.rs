@@ -149,6 +149,7 @@ impl RunArgs {
             source: None,
             change: None,
             known_kernel: None,
+            spaces_until: None,
             fresh_checks: None,
         })
     }

@@ -71,6 +71,7 @@ pub(super) fn confine(
         source: None,
         change: None,
         known_kernel: None,
+        spaces_until: None,
         fresh_checks: None,
     };
     confined.check().map_err(refused)?;

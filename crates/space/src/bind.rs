@@ -6,10 +6,11 @@ use super::compose::argument;
 use super::construct::resolve;
 use super::expr::{Expr, Program, Val};
 use super::{
-    Config, DeviceLimits, ExprError, KernelSpec, PieceValue, Reference, Space, SpaceError,
+    Config, DeviceLimits, ExprError, KernelSpec, PieceValue, Problem, Reference, Space, SpaceError,
 };
 use gpu_tensor_map::TensorMapError;
 use launch::launch;
+use std::collections::HashSet;
 use std::sync::Arc;
 use tuner_core::plan::{PlanArgument, PlanLaunch, PlanVariable};
 use tuner_core::value::Value;
@@ -132,6 +133,24 @@ impl KernelSpec {
             &self.constraints,
             &environment,
         )?)
+    }
+
+    /// Returns the sizes that the constraints use, directly or by derived values: problems with the same
+    /// ones have the same space on a device.
+    #[must_use]
+    pub fn space_sizes<'p>(&self, problem: &'p Problem) -> Vec<&'p (String, Value)> {
+        let mut used: HashSet<&str> = HashSet::new();
+        let mut open: Vec<&Expr> = self.constraints.iter().map(|each| &each.rule).collect();
+        while let Some(expr) = open.pop() {
+            for (name, _) in expr.names() {
+                if used.insert(name) {
+                    let derived = self.derived.iter().filter(|(known, _)| known == name);
+                    open.extend(derived.map(|(_, expr)| expr));
+                }
+            }
+        }
+        let sizes = problem.sizes.iter();
+        sizes.filter(|(name, _)| used.contains(&**name)).collect()
     }
 
     /// Compiles all expressions for a problem and a device.

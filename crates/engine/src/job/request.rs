@@ -5,6 +5,7 @@ use crate::grid::Shapes;
 use crate::{Limits, parse_budget, parse_share};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::time::Instant;
 use tuner_core::objective::Objectives;
 use tuner_core::record::ConfigValues;
 use tuner_core::target::ComputeTarget;
@@ -100,6 +101,9 @@ pub struct Request<P = String> {
     /// request.
     #[serde(skip)]
     pub known_kernel: Option<KnownKernel>,
+    /// Moment from which on no further search space is built: the problems that remain are left out.
+    #[serde(skip)]
+    pub spaces_until: Option<Instant>,
     /// Further check problems and other seeds of the inputs; not part of a stored or remote request.
     #[serde(skip)]
     pub fresh_checks: Option<FreshChecks>,
@@ -176,6 +180,7 @@ impl Default for Request {
             source: None,
             change: None,
             known_kernel: None,
+            spaces_until: None,
             fresh_checks: None,
         }
     }
@@ -252,6 +257,15 @@ impl Request {
             budget: budget.map_err(usage)?,
             converged: self.converged()?,
         })
+    }
+
+    /// Lets the search spaces take half of the budget of wall time, from `began` on. Not for a run that
+    /// is resumed, whose tasks are known.
+    pub fn limit_spaces(&mut self, began: Instant) {
+        let recorded = matches!(self.selector(), Ok(DeviceSelector::Replay(_)));
+        let budget = self.limits().ok().and_then(|limits| limits.budget);
+        let budget = budget.filter(|_| !recorded);
+        self.spaces_until = budget.and_then(|budget| began.checked_add(budget / 2));
     }
 
     /// Parses the convergence threshold.

@@ -162,7 +162,8 @@ impl GpuTasks {
             nvrtc: Some(compiler.nvrtc().version()),
         };
         let arch = requested_target(request.arch.as_deref(), &limits, compiler)?;
-        let (planned, mut notes) = tasks::plan(&kernels, &request.problems, &target)?;
+        let (planned, mut notes) =
+            tasks::plan(&kernels, &request.problems, &target, request.spaces_until)?;
         for kernel in &kernels {
             let told = defaults::words_in_conditions(&kernel.template, &kernel.spec.parameters);
             notes.extend(told.iter().map(|told| format!("warning: {told}")));
@@ -171,6 +172,9 @@ impl GpuTasks {
             let tasks = planned.iter().filter(|one| one.kernel == index);
             let tasks = tasks.map(|one| (&*one.task.key.problem, &one.task.space));
             let problems: Vec<_> = tasks.collect();
+            if problems.is_empty() {
+                continue;
+            }
             declarations::check(kernel, &problems, &limits, &arch, compiler)?;
         }
         let kernels: Vec<_> = kernels.into_iter().map(Arc::new).collect();

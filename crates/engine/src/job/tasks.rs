@@ -6,11 +6,13 @@ use crate::parallel::in_order;
 use crate::{StartPoint, Task};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 use tuner_core::activity;
 use tuner_core::provenance;
 use tuner_core::record::{
     ConstraintDefinition, Definition, LaunchDefinition, ParameterDefinition, Provenance, TaskKey,
 };
+use tuner_core::units::counted;
 use tuner_kernel::catalog::{Kernel, shown};
 use tuner_search::Knowledge;
 use tuner_space::{BindError, Config, DeviceLimits, Diagnostics, KernelSpec, Problem, Space};
@@ -40,7 +42,7 @@ pub(super) struct PlannedTask {
 }
 
 /// Plans every timed problem of the kernels, or only those named in `wanted`. Also returns notes
-/// for the user.
+/// for the user. From `until` on no further space is built, and the problems that remain are left out.
 ///
 /// # Errors
 /// Unknown problems, spaces that cannot be built or are empty, and the same kernel twice.
@@ -48,6 +50,7 @@ pub(super) fn plan(
     kernels: &[Kernel],
     wanted: &[String],
     target: &Target<'_>,
+    until: Option<Instant>,
 ) -> Result<(Vec<PlannedTask>, Vec<String>), JobError> {
     known(kernels, wanted)?;
     let mut planned: Vec<PlannedTask> = Vec::new();
@@ -65,13 +68,26 @@ pub(super) fn plan(
             problems.map(move |problem| (index, problem))
         })
         .collect();
-    // A large space takes a second to build.
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let plan = |(index, problem): &(usize, &Problem), _: &mut ()| {
+    let spaces = build_spaces(kernels, &items, target, until)?;
+    let left = spaces.iter().filter(|space| space.is_none()).count();
+    if left > 0 {
+        notes.push(format!(
+            "note: {left} of {} are left out: building their search spaces takes more than half of the \
+             budget; give a longer --budget, or name fewer kernels",
+            counted(items.len(), "problem")
+        ));
+    }
+    let (items, spaces): (Vec<_>, Vec<Space>) = items
+        .into_iter()
+        .zip(spaces)
+        .filter_map(|(item, space)| Some((item, space?)))
+        .unzip();
+    let built = items.iter().zip(spaces);
+    let built = built.map(|((index, problem), space)| {
         let provenance = &provenances[*index].0;
-        plan_problem(*index, &kernels[*index], problem, target, provenance)
-    };
-    let mut built = in_order(&items, threads, || (), plan)?.into_iter();
+        plan_problem(*index, &kernels[*index], problem, target, provenance, space)
+    });
+    let mut built = built.collect::<Result<Vec<_>, _>>()?.into_iter();
     for (index, (kernel, (_, note))) in kernels.iter().zip(&provenances).enumerate() {
         notes.extend(note.clone());
         // A reason shared by several problems of a kernel is reported once.
@@ -132,30 +148,86 @@ pub(super) fn known(kernels: &[Kernel], wanted: &[String]) -> Result<(), JobErro
     )))
 }
 
+/// Builds the spaces of these problems, numbered by kernel. Problems whose spaces are the same share
+/// one, because a large one takes seconds. With a deadline the small ones come first, and `None` is
+/// what it leaves out; the smallest is always built.
+fn build_spaces(
+    kernels: &[Kernel],
+    problems: &[(usize, &Problem)],
+    target: &Target<'_>,
+    until: Option<Instant>,
+) -> Result<Vec<Option<Space>>, JobError> {
+    let mut keys = Vec::new();
+    let mut firsts: Vec<(usize, &Problem)> = Vec::new();
+    let mut places = Vec::with_capacity(problems.len());
+    for (index, problem) in problems {
+        let key = (*index, kernels[*index].spec.space_sizes(problem));
+        let known = keys.iter().position(|known| *known == key);
+        places.push(known.unwrap_or(keys.len()));
+        if known.is_none() {
+            keys.push(key);
+            firsts.push((*index, problem));
+        }
+    }
+    let mut order: Vec<usize> = (0..firsts.len()).collect();
+    if until.is_some() {
+        order.sort_by_key(|at| combinations(&kernels[firsts[*at].0].spec));
+    }
+    let smallest = order.first().copied();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let build = |at: &usize, _: &mut ()| {
+        let is_late = until.is_some_and(|until| Instant::now() >= until);
+        if is_late && Some(*at) != smallest {
+            return Ok(None);
+        }
+        let (index, problem) = firsts[*at];
+        build_space(&kernels[index], problem, target).map(Some)
+    };
+    let built = in_order(&order, threads, || (), build)?;
+    let mut spaces = vec![None; firsts.len()];
+    for (at, space) in order.into_iter().zip(built) {
+        spaces[at] = space;
+    }
+    Ok(places.iter().map(|place| spaces[*place].clone()).collect())
+}
+
+/// Returns the number of combinations of a kernel's values, valid or not.
+fn combinations(spec: &KernelSpec) -> u128 {
+    let values = spec.parameters.iter().map(|each| each.values.len() as u128);
+    values.fold(1, u128::saturating_mul)
+}
+
+fn build_space(kernel: &Kernel, problem: &Problem, target: &Target<'_>) -> Result<Space, JobError> {
+    let spec = &kernel.spec;
+    let _doing = activity::begin(
+        "building",
+        format!("the space of {} {}", spec.kernel, problem.name),
+    );
+    let space = spec
+        .space(&problem.name, &target.limits)
+        .map_err(|error| match error {
+            BindError::UnknownProblem { .. } | BindError::Config => JobError::Usage(format!(
+                "error: {}: problem `{}`: {error}",
+                shown(&kernel.path),
+                problem.name
+            )),
+            wrong => JobError::Usage(spec.explain_unbound(&wrong, &problem.name).to_string()),
+        })?;
+    match spec.explain_empty(&space, &problem.name, target.device) {
+        Some(empty) => Err(JobError::Usage(empty.to_string())),
+        None => Ok(space),
+    }
+}
+
 fn plan_problem(
     index: usize,
     kernel: &Kernel,
     problem: &Problem,
     target: &Target<'_>,
     provenance: &Provenance,
+    space: Space,
 ) -> Result<(PlannedTask, Vec<String>), JobError> {
     let spec = &kernel.spec;
-    let _doing = activity::begin(
-        "building",
-        format!("the space of {} {}", spec.kernel, problem.name),
-    );
-    let place = || format!("{}: problem `{}`", shown(&kernel.path), problem.name);
-    let space = spec
-        .space(&problem.name, &target.limits)
-        .map_err(|error| match error {
-            BindError::UnknownProblem { .. } | BindError::Config => {
-                JobError::Usage(format!("error: {}: {error}", place()))
-            }
-            wrong => JobError::Usage(spec.explain_unbound(&wrong, &problem.name).to_string()),
-        })?;
-    if let Some(empty) = spec.explain_empty(&space, &problem.name, target.device) {
-        return Err(JobError::Usage(empty.to_string()));
-    }
     let (start, notes) = start_points(spec, &space);
     let default = space.default_config();
     let effort = Effort::new(spec, problem, &target.limits, &default)
