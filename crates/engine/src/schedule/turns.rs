@@ -175,16 +175,16 @@ impl<W> Schedule<W> {
             Order::Fixed if !self.stopped => Some(self.fixed_turn()?),
             _ => None,
         };
+        // One that did not reach the device, such as one that does not compile, has its turn now. At
+        // the limit it must not keep those behind it that had theirs.
+        let turns_left = self.order == Order::Fixed || self.launched < self.limit;
         let place = self.flights.iter().position(|flight| {
             turn.is_none_or(|ticket| flight.ticket == ticket)
                 && matches!(flight.state, State::Judged(_))
                 && !self.is_held(flight.task)
+                && (flight.had_turn || turns_left)
         })?;
-        // One that did not reach the device, such as one that does not compile, has its turn now.
         if self.order == Order::Arrival && !self.flights[place].had_turn {
-            if self.launched >= self.limit {
-                return None;
-            }
             self.launched += 1;
         }
         let mut flight = self.flights.remove(place)?;
