@@ -170,6 +170,20 @@ fn barriers_on_different_lines_are_a_warning_and_no_failure() {
     let text = run(folder.path(), "check scale --config BLOCK=128").stderr;
     assert!(text.contains("warning: scale small: "), "{text}");
     assert!(text.contains("different barriers"), "{text}");
+    // Beside a failure it would distract from that.
+    let kernel = folder.path().join("templates/scale/kernel.cu");
+    crate::program::replace(
+        &kernel,
+        "  if (threadIdx.x < 32) {",
+        "  y[i] = 0.0f;\n  if (threadIdx.x < 32) {",
+    );
+    let failed = run(folder.path(), "check scale --config BLOCK=128");
+    assert_eq!(failed.code, 4, "{}", failed.stderr);
+    assert!(
+        !failed.stderr.contains("warning: scale"),
+        "{}",
+        failed.stderr
+    );
 }
 
 #[test]

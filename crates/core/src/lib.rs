@@ -26,6 +26,7 @@ pub mod private;
 pub mod provenance;
 pub mod record;
 pub mod recorded;
+pub mod roofline;
 mod repository;
 pub mod settings;
 pub mod statistics;

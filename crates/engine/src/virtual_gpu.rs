@@ -73,6 +73,11 @@ impl VirtualEvaluator {
         }
     }
 
+    /// Returns the tasks.
+    pub(crate) fn tasks(&self) -> &[KernelTask] {
+        &self.tasks
+    }
+
     /// Enables proofs of at most this number of lane instructions; 0: none.
     pub(crate) fn set_proof_limit(&self, limit: u64) {
         self.proof_limit.store(limit, Ordering::Relaxed);

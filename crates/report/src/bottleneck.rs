@@ -3,6 +3,7 @@
 use super::analysis::{counter, share};
 use super::model::{Subject, WinnerProfile, number};
 use tuner_core::record::value_of;
+use tuner_core::roofline::IMPOSSIBLE_FACTOR;
 use vgpu::Arch;
 
 /// A limit of the winner.
@@ -167,6 +168,20 @@ fn traffic(reading: &Reading<'_>, bytes: f64) -> Vec<Limit> {
         ..
     } = reading;
     let dram = bytes / (arch.dram_gb_s * 1e9) / seconds;
+    // More than the device can move: the metric is wrong, and its bytes show nothing.
+    let impossible = dram > IMPOSSIBLE_FACTOR;
+    let (dram, moved) = match impossible {
+        true => (
+            0.0,
+            "the bytes of `metric` are more than it can move in this time".to_owned(),
+        ),
+        false => {
+            let rate = bytes / seconds * 1e-9;
+            let (peak, percent) = (arch.dram_gb_s, 100.0 * dram);
+            let text = format!("{rate:.0} of {peak:.0} GB/s at least ({percent:.0} % of the time)");
+            (dram, text)
+        }
+    };
     let sectors = reading.get("global_load_sectors") + reading.get("global_store_sectors");
     let l2 = sectors * 32.0 / (64.0 * device_cycles);
     let wavefronts = reading.get("shared_wavefronts");
@@ -178,12 +193,7 @@ fn traffic(reading: &Reading<'_>, bytes: f64) -> Vec<Limit> {
             dram,
             "global_load_sectors",
             TILE,
-            format!(
-                "{:.0} of {:.0} GB/s at least ({:.0} % of the time)",
-                bytes / seconds * 1e-9,
-                arch.dram_gb_s,
-                100.0 * dram
-            ),
+            moved,
         ),
         reading.unit(
             "traffic to the L2 cache",

@@ -4,6 +4,7 @@
 //! operation on larger problems. Only tuned problems are judged: check problems are intentionally small.
 
 use super::roofline::floor_us;
+use tuner_core::roofline::explain_impossible;
 use vgpu::Arch;
 
 /// Maximum growth of the time per operation from one problem to a larger one.
@@ -40,6 +41,16 @@ impl TimedProblem {
             .and_then(|blocks| few_blocks(blocks, arch.sm_count));
         let reasons = [few, self.far_from_floor(arch), self.growth(others)];
         reasons.into_iter().flatten().collect()
+    }
+
+    /// Explains a time that the metric makes impossible. Holds for any problem, tuned or only
+    /// checked.
+    #[must_use]
+    pub fn below_floor(&self, arch: &Arch) -> Option<String> {
+        let (floor, _) = floor_us(self.flops, self.bytes, self.tensor, arch)?;
+        // 0: it was not predicted.
+        let time = Some(self.time_us).filter(|time| *time > 0.0)?;
+        explain_impossible(time, floor)
     }
 
     fn far_from_floor(&self, arch: &Arch) -> Option<String> {

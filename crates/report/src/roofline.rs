@@ -4,6 +4,7 @@ use super::analysis::{counter, time};
 use super::document::Block;
 use super::model::Subject;
 use super::svg::{Canvas, Drawing, Scale, short};
+use tuner_core::roofline::explain_impossible;
 use vgpu::Arch;
 use vgpu::arch::by_device_name;
 
@@ -26,9 +27,6 @@ pub(super) fn floor_us(
     };
     (floor.0 > 0.0).then_some(floor)
 }
-
-/// Factor by which a time may be below its floor: data may be served from caches.
-const IMPOSSIBLE_FACTOR: f64 = 1.5;
 
 /// A candidate: operations per byte moved, operations per second, time and whether it is the best
 /// or the default.
@@ -67,12 +65,8 @@ pub(super) fn blocks(subject: &Subject, name: &str) -> Vec<Block> {
             best.time_us_p50 / floor,
             100.0 * floor / best.time_us_p50
         )));
-        if floor > IMPOSSIBLE_FACTOR * best.time_us_p50 {
-            blocks.push(Block::text(
-                "A kernel cannot be faster than that: `metric` of the search space counts more operations or \
-                 bytes than the problem needs, or in another unit. Correct `flops` and `bytes` there."
-                    .to_owned(),
-            ));
+        if let Some(why) = explain_impossible(best.time_us_p50, floor) {
+            blocks.push(Block::text(format!("The best is {why}.")));
         }
     }
     let (Some(flops), Some(bytes)) = (kernel.flops, kernel.bytes) else {

@@ -112,7 +112,7 @@ impl Judge<'_> {
         let facts = judged.compilation.as_ref();
         let (flops, bytes, tolerance) = plan.unwrap_or_default();
         let mut timed = self.kernel.spec.problems.iter();
-        let timed = timed.any(|problem| problem.name == row.problem);
+        let tuned = timed.any(|problem| problem.name == row.problem);
         let time = found.measured.map(|measured| measured.p50().get());
         let time_us = time.unwrap_or(0.0);
         CheckRow {
@@ -130,7 +130,8 @@ impl Judge<'_> {
                 blocks: explanation.blocks,
                 bank_conflicts: explanation.bank_conflicts,
                 shared_wavefronts: explanation.shared_wavefronts,
-                timed: timed.then(|| TimedProblem {
+                tuned,
+                time: TimedProblem {
                     problem: row.problem.clone(),
                     time_us,
                     label: "predicted",
@@ -138,7 +139,7 @@ impl Judge<'_> {
                     tensor: explanation.tensor_flops > 0.0,
                     flops,
                     bytes,
-                }),
+                },
             }),
             judgement: found.judgement,
             ..row

@@ -14,7 +14,10 @@ const MAX_SHOWN_WARNINGS: usize = 10;
 
 /// Adds warnings to each row.
 pub(super) fn warn(rows: &mut [CheckRow], arch: &Arch) {
-    let timed = |row: &CheckRow| row.seen.as_ref()?.timed.clone();
+    let timed = |row: &CheckRow| {
+        let seen = row.seen.as_ref()?;
+        seen.tuned.then(|| seen.time.clone())
+    };
     let timed: Vec<Option<TimedProblem>> = rows.iter().map(timed).collect();
     let found: Vec<Vec<String>> = rows
         .iter()
@@ -26,8 +29,12 @@ pub(super) fn warn(rows: &mut [CheckRow], arch: &Arch) {
                 // Only times of one configuration show how it scales.
                 .filter(|(other, _)| other.config == row.config);
             let others: Vec<TimedProblem> = same.filter_map(|(_, other)| other.clone()).collect();
-            own.as_ref()
-                .map_or_else(Vec::new, |own| own.warnings(&others, arch))
+            let own = own
+                .as_ref()
+                .map_or_else(Vec::new, |own| own.warnings(&others, arch));
+            let seen = row.seen.as_ref().filter(|_| row.passed());
+            let impossible = seen.and_then(|seen| seen.time.below_floor(arch));
+            own.into_iter().chain(impossible).collect()
         })
         .collect();
     for (row, warnings) in rows.iter_mut().zip(found) {
@@ -44,11 +51,11 @@ struct Warning {
     varies: bool,
 }
 
-/// Prints the first distinct warnings of all rows; those that differ in numbers alone are one,
-/// unless `verbose`.
+/// Prints the first distinct warnings of the rows that passed: beside a failure they would distract
+/// from it. Those that differ in numbers alone are one, unless `verbose`.
 pub(super) fn tell(rows: &[CheckRow], verbose: bool) {
     let mut distinct: Vec<Warning> = Vec::new();
-    for row in rows {
+    for row in rows.iter().filter(|row| row.passed()) {
         for warning in &row.warnings {
             let whose = format!("{} {}: ", row.kernel, row.problem);
             let text = format!("{whose}{warning}");

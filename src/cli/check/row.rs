@@ -66,9 +66,12 @@ pub(super) struct RunFigures {
     pub(super) bank_conflicts: f64,
     /// All shared memory wavefronts.
     pub(super) shared_wavefronts: f64,
-    /// Predicted time, if the problem is tuned and not only checked.
+    /// Predicted time and work.
     #[serde(skip)]
-    pub(super) timed: Option<TimedProblem>,
+    pub(super) time: TimedProblem,
+    /// The problem is tuned and not only checked.
+    #[serde(skip)]
+    pub(super) tuned: bool,
 }
 
 impl CheckRow {

@@ -13,6 +13,7 @@ mod cuda;
 mod forecast;
 mod identity;
 mod jobs;
+mod plausible;
 mod prove_budget;
 mod ready;
 mod lend;
@@ -304,7 +305,14 @@ impl Prepared {
                 engine::run(evaluator, self.plan, store, shutdown, sink).await
             }
             Device::Virtual(evaluator) => {
-                engine::run(evaluator, self.plan, store, shutdown, sink).await
+                let report = engine::run(evaluator, self.plan, store, shutdown, sink).await;
+                // On a real GPU the gate finds such times implausible.
+                if let Ok(report) = &report {
+                    for text in plausible::explain(evaluator.tasks(), report) {
+                        sink(&Event::Note { text });
+                    }
+                }
+                report
             }
             Device::Cuda(evaluator) => {
                 if tuner_device::gpu::stand_in::refuses(store.path()) {
