@@ -4,6 +4,8 @@
 //! kernels with the same parameters and sizes, and reads the given files. The sources are stored with the
 //! run, so that a resumed run uses the same ones.
 
+pub(crate) mod notes;
+
 use super::job::error::{JobError, usage};
 use super::{Event, Task};
 use serde::{Deserialize, Serialize};
@@ -266,28 +268,25 @@ pub(crate) async fn appraise(
     sink: &mut (dyn FnMut(&Event) + Send),
 ) -> Result<(), StoreError> {
     let mut kept = Vec::new();
+    let mut saved: Option<u64> = None;
     for (task, worth) in tasks
         .iter()
         .zip(correlations)
         .filter(|(_, worth)| !worth.is_empty())
     {
         let sources: Vec<(&str, &f64)> = task.knowledge.names().zip(worth).collect();
-        let each = sources
-            .iter()
-            .map(|(name, worth)| format!("{name} {worth:+.2}"));
-        let text = format!(
-            "{} {}: how well what was known ordered the results (1: the same order, -1: the \
-             reverse): {}",
-            task.key.kernel,
-            task.key.problem,
-            each.collect::<Vec<_>>().join("; ")
-        );
-        sink(&Event::Note { text });
+        saved = match store.trials_saved(run, &task.key).await? {
+            Some(trials) => Some(saved.unwrap_or(0) + trials),
+            None => saved,
+        };
         kept.push(serde_json::json!({
             "kernel": task.key.kernel,
             "problem": task.key.problem,
             "sources": sources,
         }));
+    }
+    if let Some(text) = notes::describe_worth(tasks, correlations, saved) {
+        sink(&Event::Note { text });
     }
     if kept.is_empty() {
         return Ok(());

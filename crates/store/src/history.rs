@@ -1,11 +1,11 @@
 //! History of the best configurations, and the course of each run.
 
 use super::Store;
+use super::bests::final_best;
 use super::board::Board;
 use super::error::{StoreError, WithPath as _};
 use super::leaderboard::{LeaderboardQuery, filtered};
 use super::rows::Config;
-use super::runs::final_best;
 use serde::Serialize;
 use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, FromRow as _, Row as _, SqliteConnection};

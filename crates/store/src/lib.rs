@@ -9,6 +9,7 @@
 mod ack;
 mod baselines;
 mod begin;
+mod bests;
 mod board;
 mod changes;
 mod deletion;
@@ -30,6 +31,7 @@ mod resume;
 mod rows;
 mod run;
 mod runs;
+mod saved;
 mod sync;
 mod tasks;
 mod times;

@@ -1,6 +1,7 @@
 //! Listing of runs: queued, running, ended.
 
 use super::Store;
+use super::bests::{best_falls, final_best};
 use super::error::{StoreError, WithPath as _};
 use super::owner;
 use super::rows::{Config, HashBytes};
@@ -358,73 +359,6 @@ pub(super) const RUN_TRIALS: &str =
          LEFT JOIN compilations x ON x.candidate = c.id
          LEFT JOIN timing_evidence w ON w.verdict = v.id AND w.stage = 'race'
          ORDER BY v.id DESC";
-
-/// A fall of the best time of a task.
-#[derive(sqlx::FromRow)]
-struct Fall {
-    #[sqlx(flatten)]
-    point: CurvePoint,
-    candidate: i64,
-    compared: Option<Text<Compared>>,
-}
-
-/// Reads the falls of a task's best time in the search.
-async fn best_falls(
-    connection: &mut SqliteConnection,
-    task: i64,
-) -> Result<Vec<Fall>, sqlx::Error> {
-    // Only the falls of the running minimum are read from the database: a curve has tens of points, a task
-    // may have a million results. Times that were not compared at the timed size count only if there are no
-    // others.
-    sqlx::query_as(
-        "SELECT sequence + 1 AS evals, p50_us AS us, candidate, compared FROM (
-            SELECT *, min(p50_us) OVER (
-                ORDER BY sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-            FROM (
-                SELECT sequence, p50_us, candidate, compared, class, min(class) OVER () AS least
-                FROM (
-                    SELECT v.sequence, m.p50_us, v.candidate, v.compared,
-                        coalesce(v.compared IN ('smaller_problems', 'unknown'), 0) AS class
-                    FROM verdicts v JOIN measurements m ON m.verdict = v.id
-                    WHERE v.task = ? AND v.sequence IS NOT NULL AND v.verdict = 'ok'
-                      AND NOT EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id)))
-            WHERE class = least)
-         WHERE before IS NULL OR p50_us < before ORDER BY sequence",
-    )
-    .bind(task)
-    .fetch_all(&mut *connection)
-    .await
-}
-
-/// The fastest of a task's final comparison.
-#[derive(sqlx::FromRow)]
-pub(super) struct FinalBest {
-    candidate: i64,
-    compared: Option<Text<Compared>>,
-    pub(super) p50_us: f64,
-    ci_low_us: f64,
-    ci_high_us: f64,
-    search_us: f64,
-}
-
-/// Reads the fastest of a task's final comparison; `None` if there was none.
-pub(super) async fn final_best(
-    connection: &mut SqliteConnection,
-    task: i64,
-) -> Result<Option<FinalBest>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT v.candidate, v.compared, f.p50_us, f.ci_low_us, f.ci_high_us, m.p50_us AS search_us
-         FROM verdicts v JOIN final_times f ON f.verdict = v.id
-         JOIN measurements m ON m.verdict = v.id JOIN candidates c ON c.id = v.candidate
-         WHERE v.task = ? AND v.verdict = 'ok'
-           AND NOT EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id)
-         ORDER BY coalesce(v.compared IN ('smaller_problems', 'unknown'), 0), f.p50_us, c.config
-         LIMIT 1",
-    )
-    .bind(task)
-    .fetch_optional(connection)
-    .await
-}
 
 /// Reads the data of a task except its names.
 async fn run_task(

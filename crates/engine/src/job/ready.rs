@@ -146,16 +146,10 @@ impl Prepared {
             let experiences: Vec<_> = predicted.into_iter().chain(gathered).collect();
             task.knowledge = Knowledge::new(&task.space, &experiences);
             let names: Vec<String> = task.knowledge.names().map(str::to_owned).collect();
-            if !names.is_empty() {
-                self.notes.push(format!(
-                    "{} {}: the search knows {} (--no-knowledge: nothing)",
-                    task.key.kernel,
-                    task.key.problem,
-                    names.join("; ")
-                ));
-            }
             noted.sources.push(names);
         }
+        self.notes
+            .extend(knowledge::notes::describe_known(&self.plan.tasks));
         let knows = noted.sources.iter().any(|names| !names.is_empty());
         self.knowledge_record = knows.then_some(noted);
         Ok(())
