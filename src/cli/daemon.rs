@@ -167,7 +167,8 @@ pub(super) async fn follow(
                     break format!("the daemon at http://{} ended the events", client.address());
                 };
                 lost = None;
-                if let Some(view) = display.take(&name, &data, events)? {
+                if let Some(mut view) = display.take(&name, &data, events)? {
+                    view.notes.retain(|note| !display.noted.contains(note));
                     let failures = display.progress.map(|progress| progress.failures);
                     return Ok((view, failures.unwrap_or_default()));
                 }
@@ -192,6 +193,8 @@ pub(super) async fn follow(
 #[derive(Default)]
 struct Display {
     progress: Option<Progress>,
+    /// Notes that were printed.
+    noted: Vec<String>,
     waiting: bool,
 }
 
@@ -228,6 +231,7 @@ impl Display {
             }
             // The start event was missed.
             Event::Trial(_) if self.progress.is_none() => return,
+            Event::Note { text } if self.progress.is_some() => self.noted.push(text.clone()),
             Event::Trial(_) | Event::RunFinished { .. } | Event::Note { .. } => {}
         }
         if let Some(progress) = &mut self.progress {
@@ -268,8 +272,8 @@ pub(super) fn report(view: &RunView, elapsed: Duration) -> Report {
                 search_us: task.search_us,
             }),
         default_us: task.default_us,
-        default_ci95_us: None,
-        known: 0,
+        default_ci95_us: task.default_ci95_us,
+        known: task.known,
         free: task
             .verdicts
             .values()

@@ -8,7 +8,8 @@ use super::view::RunView;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +19,7 @@ use tuner_core::panics::lock;
 use tuner_core::record::DeviceKind;
 use tuner_core::settings::RunSettings;
 use tuner_engine::threads::run_blocking;
-use tuner_store::{RunFilter, RunId, RunRow, Store, StoreError};
+use tuner_store::{RunFilter, RunId, RunRow, RunTask, Store, StoreError};
 
 /// Connections for concurrent reads.
 const READERS: usize = 4;
@@ -189,6 +190,7 @@ pub async fn stored_run(store: &Store, id: &str) -> Result<Option<RunView>, Stor
     let Some(row) = store.runs(&filter).await?.pop() else {
         return Ok(None);
     };
+    let known = noted(row.settings.as_deref(), KNOWN);
     let mut view = run_view(row);
     let tasks = store.run_tasks(&RunId::from_text(id)).await?;
     if !tasks.is_empty() {
@@ -197,6 +199,11 @@ pub async fn stored_run(store: &Store, id: &str) -> Result<Option<RunView>, Stor
             view.clock_s = Duration::from_micros(charged).as_secs_f64();
         }
         view.tasks = tasks;
+    }
+    let known: Vec<KnownCount> = known.unwrap_or_default();
+    for task in &mut view.tasks {
+        let of_task = known.iter().find(|count| count.counts(task));
+        task.known = of_task.map_or(0, |count| count.known);
     }
     Ok(Some(view))
 }
@@ -214,9 +221,42 @@ pub async fn stored_runs(store: &Store, limit: u32) -> Result<Vec<RunView>, Stor
     Ok(rows.into_iter().map(run_view).collect())
 }
 
+/// Keys of a run's settings with what only its events say.
+pub(super) const NOTES: &str = "notes";
+pub(super) const KNOWN: &str = "known";
+
+/// Trials of a task that earlier runs answered, as stored with the run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct KnownCount {
+    kernel: String,
+    problem: String,
+    known: u64,
+}
+
+impl KnownCount {
+    pub(super) fn new(task: &RunTask) -> Self {
+        Self {
+            kernel: task.kernel.clone(),
+            problem: task.problem.clone(),
+            known: task.known,
+        }
+    }
+
+    fn counts(&self, task: &RunTask) -> bool {
+        self.kernel == task.kernel && self.problem == task.problem
+    }
+}
+
+/// Reads a value that was noted in a run's settings.
+fn noted<T: DeserializeOwned>(settings: Option<&str>, key: &str) -> Option<T> {
+    let mut settings: serde_json::Value = serde_json::from_str(settings?).ok()?;
+    serde_json::from_value(settings.get_mut(key)?.take()).ok()
+}
+
 /// Converts a stored run to its view in a list.
 #[must_use]
 pub(super) fn run_view(row: RunRow) -> RunView {
+    let notes = noted(row.settings.as_deref(), NOTES);
     let settings: RunSettings = row
         .settings
         .and_then(|text| serde_json::from_str(&text).ok())
@@ -242,6 +282,7 @@ pub(super) fn run_view(row: RunRow) -> RunView {
         submitted_at: row.submitted_at,
         started_at: row.started_at,
         ended_at: row.ended_at,
+        notes: notes.unwrap_or_default(),
         ..RunView::default()
     }
 }

@@ -1,9 +1,11 @@
 //! Dispatcher: takes runs from the queue, runs one engine per device, and stores the end of each run.
 
-use super::app::{App, run_view};
+use super::app::{App, KNOWN, KnownCount, NOTES, run_view};
 use super::live::LiveRun;
 use super::summary;
+use super::view::RunView;
 use rustix::io::Errno;
+use serde_json::json;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -330,9 +332,22 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
             app.live.count(trial);
         }
     };
-    prepared
+    let report = prepared
         .execute(&app.store, run.stopping(), &mut sink)
-        .await
+        .await;
+    note_view(app, queued, &run.view()).await;
+    report
+}
+
+/// Stores what only the events of a run say: its notes, and the trials that earlier runs answered.
+async fn note_view(app: &App, queued: &QueuedJob, view: &RunView) {
+    let known: Vec<KnownCount> = view.tasks.iter().map(KnownCount::new).collect();
+    let values = [(NOTES, json!(view.notes)), (KNOWN, json!(known))];
+    for (key, value) in values {
+        if let Err(error) = app.store.note_setting(&queued.id, key, &value).await {
+            tracing::warn!(run = %queued.id, %error, "its notes cannot be stored");
+        }
+    }
 }
 
 #[cfg(test)]

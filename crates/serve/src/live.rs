@@ -24,6 +24,9 @@ const MAX_UNREAD_RUNS: usize = 8;
 /// Maximum points of a curve. A best time improves tens of times, so this is only a safety limit.
 const MAX_CURVE_POINTS: usize = 4096;
 
+/// Most notes of a run. A task has a few; this is only a safety limit.
+const NOTES: usize = 1024;
+
 /// A running run.
 #[derive(Debug)]
 pub(super) struct LiveRun {
@@ -90,7 +93,8 @@ impl LiveRun {
         match event {
             Event::RunStarted { .. } => state.start(event),
             Event::Trial(trial) => state.trial(trial),
-            Event::RunFinished { .. } | Event::Note { .. } => {}
+            Event::Note { text } => state.note(text),
+            Event::RunFinished { .. } => {}
         }
         // Under the lock: a reader that takes a snapshot and then listens receives each later event exactly
         // once.
@@ -201,6 +205,13 @@ impl LiveState {
             .collect();
     }
 
+    fn note(&mut self, text: &str) {
+        let notes = &mut self.view.notes;
+        if notes.len() < NOTES && !notes.iter().any(|note| note == text) {
+            notes.push(text.to_owned());
+        }
+    }
+
     fn trial(&mut self, trial: &TrialEvent) {
         self.fresh += u64::from(!trial.resumed);
         self.view.evals = trial.evals;
@@ -211,8 +222,10 @@ impl LiveState {
         task.evals += u64::from(!trial.free);
         task.left = trial.left;
         *task.verdicts.entry(trial.verdict).or_insert(0) += 1;
+        task.known += u64::from(trial.known && !trial.free);
         if trial.origin == "default" {
             task.default_us = trial.time_us;
+            task.default_ci95_us = trial.ci95_us;
         }
         if let Some(us) = trial.time_us.filter(|_| trial.new_best) {
             // A time that was not compared at its size may be replaced by a slower one that was.

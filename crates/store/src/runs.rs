@@ -118,6 +118,13 @@ pub struct RunTask {
     pub best_compared: Option<Compared>,
     /// Time of the default configuration, µs.
     pub default_us: Option<f64>,
+    /// 95 % interval of that time, µs; null unless it was measured.
+    #[serde(default)]
+    pub default_ci95_us: Option<[f64; 2]>,
+    /// Configurations answered by earlier runs, if the daemon carried the run out; included in
+    /// `evals`.
+    #[serde(default)]
+    pub known: u64,
     /// Number of candidates by verdict.
     #[schema(value_type = BTreeMap<String, u64>)]
     pub verdicts: BTreeMap<Verdict, u64>,
@@ -398,8 +405,9 @@ async fn run_task(
     .bind(task)
     .fetch_optional(&mut *connection)
     .await?;
-    let default_us = sqlx::query_scalar(
-        "SELECT m.p50_us FROM verdicts v JOIN measurements m ON m.verdict = v.id
+    let default_time: Option<(f64, bool, f64, f64)> = sqlx::query_as(
+        "SELECT m.p50_us, m.kind = 'measured', m.ci_low_us, m.ci_high_us
+         FROM verdicts v JOIN measurements m ON m.verdict = v.id
          JOIN candidates c ON c.id = v.candidate WHERE v.task = ? AND c.config = ? LIMIT 1",
     )
     .bind(task)
@@ -409,7 +417,9 @@ async fn run_task(
     Ok(RunTask {
         evals: counts.iter().map(|(_, _, _, evals)| evals).sum(),
         charged_us: counts.iter().map(|(_, _, charged, _)| charged).sum(),
-        default_us,
+        default_us: default_time.map(|(us, ..)| us),
+        default_ci95_us: default_time
+            .and_then(|(_, measured, low, high)| measured.then_some([low, high])),
         verdicts: counts.iter().map(|row| (row.0.0, row.1)).collect(),
         best_us: match &found {
             Some(found) => Some(found.p50_us),
