@@ -12,6 +12,7 @@ mod postponed;
 pub(crate) mod proof;
 mod replay;
 mod results;
+mod waits;
 
 use sqlx::Connection as _;
 use std::collections::BTreeMap;

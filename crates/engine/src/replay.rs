@@ -131,6 +131,10 @@ impl Evaluator for ReplayEvaluator {
         true
     }
 
+    fn identity(&self, _task: usize, config: &Config) -> Option<ContentHash> {
+        Some(Self::identity(&self.recording, config))
+    }
+
     fn prepare(&self, _task: usize, config: &Config) -> Result<Preparation<Self::Work>, BoxError> {
         let candidate = Self::identity(&self.recording, config);
         Ok(Preparation::Ready {

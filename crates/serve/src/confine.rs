@@ -11,7 +11,8 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use tuner_device::replay::Recording;
 use tuner_device::{DeviceSelector, gpu};
-use tuner_engine::job::{JobError, Request};
+use tuner_engine::format_duration;
+use tuner_engine::job::{DEFAULT_BUDGET, JobError, Request};
 use tuner_kernel::catalog::{Catalog, Kernel, installed_folder};
 
 /// Client text that may name a file. Only this module can read it.
@@ -136,6 +137,7 @@ pub(super) fn choices(folders: &[PathBuf]) -> Choices {
     Choices {
         kernels: kernels.collect(),
         devices,
+        default_budget: format_duration(DEFAULT_BUDGET),
     }
 }
 

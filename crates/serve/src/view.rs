@@ -83,6 +83,8 @@ pub struct Choices {
     pub kernels: Vec<KernelChoice>,
     /// GPUs of this machine, virtual GPUs, and recordings in the daemon's folders.
     pub devices: Vec<String>,
+    /// Budget of a run without a budget and a number of evaluations, such as `10m`.
+    pub default_budget: String,
 }
 
 /// A kernel.

@@ -61,21 +61,25 @@ impl Store {
         start: &RunStart,
         task: &TaskStart,
     ) -> Result<KnownTrials, StoreError> {
-        let (Some(template), Some(reference)) = (&task.template_hash, &task.reference_hash) else {
+        // A recording has neither; the identity of its candidates contains that of the file.
+        let template = task.template_hash.as_ref().map(ToString::to_string);
+        let reference = task.reference_hash.as_ref().map(ToString::to_string);
+        let recorded = start.device.recording.is_some();
+        if !recorded && (template.is_none() || reference.is_none()) {
             return Ok(KnownTrials::new());
-        };
+        }
         let sql = format!(
             "{SEARCH_COLUMNS} JOIN runs r ON r.id = t.run JOIN devices d ON d.id = r.device
              JOIN provenance o ON o.id = v.provenance
-             WHERE k.name = ? AND k.template_hash = ? AND k.reference_hash = ? AND p.name = ?
+             WHERE k.name = ? AND k.template_hash IS ? AND k.reference_hash IS ? AND p.name = ?
                AND p.sizes = ? AND d.name = ? AND d.kind = ? AND o.tuner_version = ?
                AND o.driver IS ? AND v.sequence IS NOT NULL
              ORDER BY v.id DESC LIMIT ?"
         );
         let rows = sqlx::query(AssertSqlSafe(sql))
             .bind(&task.kernel)
-            .bind(template.to_string())
-            .bind(reference.to_string())
+            .bind(template)
+            .bind(reference)
             .bind(&task.problem)
             .bind(config_text(&task.sizes))
             .bind(&start.device.name)

@@ -36,6 +36,7 @@ mod sync;
 mod tasks;
 mod times;
 mod top;
+mod waits;
 mod writer;
 
 pub use ack::Ack;

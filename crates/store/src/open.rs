@@ -1,6 +1,7 @@
 //! Connections and schema migration.
 
 use super::error::{Failure, StoreError, WithPath as _, primary_code};
+use super::waits::report_wait;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqlSafeStr as _, SqliteConnection};
@@ -60,12 +61,12 @@ pub(super) async fn writable(path: &Path) -> Result<SqliteConnection, StoreError
         .connect()
         .await
         .with_path(path)?;
-    let result = async {
+    let result = report_wait(path, async {
         refuse_foreign(path, &mut connection).await?;
         switch_to_wal(path, &mut connection).await?;
         migrate(path, &mut connection).await?;
         check_verdicts(path, &mut connection).await
-    }
+    })
     .await;
     match result {
         Ok(()) => Ok(connection),

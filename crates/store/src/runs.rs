@@ -153,7 +153,7 @@ pub struct RunTrial {
     /// The judgement.
     #[sqlx(try_from = "&'a str")]
     pub verdict: Verdict,
-    /// The first 300 characters of the reason.
+    /// The first 300 characters of the reason; `…` ends what is cut.
     pub detail: String,
     /// Identity of the candidate, for `/api/v1/candidates/{candidate}`.
     #[sqlx(try_from = "HashBytes")]
@@ -354,7 +354,7 @@ async fn run_tasks(
 /// Selects the latest results of a run: first their keys, then their data.
 pub(super) const RUN_TRIALS: &str =
     "SELECT k.name AS kernel, p.name AS problem, v.sequence, v.verdict,
-            substr(v.detail, 1, 300) AS detail, c.hash AS candidate, c.config,
+            iif(length(v.detail) > 300, substr(v.detail, 1, 299) || '…', v.detail) AS detail, c.hash AS candidate, c.config,
             coalesce(f.p50_us, m.p50_us) AS time_us, coalesce(f.p90_us, m.p90_us) AS time_us_p90,
             x.registers, nullif(x.sass_bytes, 0) AS code_bytes, w.energy_mj, w.gate
          FROM (SELECT v.id FROM runs r JOIN tasks t ON t.run = r.id JOIN verdicts v ON v.task = t.id

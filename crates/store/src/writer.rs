@@ -11,6 +11,7 @@ use super::open;
 use super::rows::{self, PendingTrial};
 use super::run::{RunEnd, RunId, RunStart};
 use super::tasks::now;
+use super::waits::report_wait;
 use sqlx::types::Text;
 use sqlx::{Connection as _, SqliteConnection};
 use std::collections::{BTreeMap, BTreeSet};
@@ -128,7 +129,8 @@ impl Writer {
                         // Results that were submitted before a request must be stored when it is
                         // answered.
                         self.write(&mut group).await;
-                        self.suspect |= !request(&mut self).await;
+                        let path = self.path.clone();
+                        self.suspect |= !report_wait(&path, request(&mut self)).await;
                     }
                 }
             }
@@ -301,13 +303,14 @@ impl Writer {
             .filter(|key| self.announced.contains(key))
             .collect();
         let judged_at = now();
-        let committed = async {
-            // IMMEDIATE takes the write lock immediately: a deferred transaction that upgrades from
+        let path = self.path.clone();
+        let committed = report_wait(&path, async {
+            // IMMEDIATE takes the write lock at once: a deferred transaction that upgrades from
             // reading fails with SQLITE_BUSY without waiting.
             let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;
             rows::insert_trials(&mut transaction, &rows, &replaces, &judged_at).await?;
             transaction.commit().await
-        }
+        })
         .await;
         let lost = trials.len() as u64;
         committed

@@ -45,6 +45,7 @@ pub use forecast::PlannedRow;
 pub use jobs::Jobs;
 pub use lend::{Bench, LendError, LocalPaths, WorkerResource};
 pub use prove_budget::{ProveBudget, ProveBudgetError};
+pub use ready::DEFAULT_BUDGET;
 pub use request::{ChangedCode, FreshChecks, KnownKernel, Request, SourceText};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

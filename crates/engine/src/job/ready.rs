@@ -15,7 +15,7 @@ use tuner_search::{Knowledge, StrategyName};
 use tuner_store::Store;
 
 /// Budget without a given budget and number of evaluations.
-const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
+pub const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 
 /// Share of a budget that each step before the run may take, as a divisor: the predictions of the
 /// prior, and the check of the references.
@@ -161,8 +161,8 @@ impl Prepared {
             .plan
             .objectives
             .is_some_and(Objectives::measures_energy);
-        // A fleet's workers identify their candidates themselves, and stored times may lack an energy.
-        if self.fresh || energy || !matches!(self.device, Device::Virtual(_) | Device::Cuda(_)) {
+        // A fleet's workers name their candidates themselves, and stored times may lack an energy.
+        if self.fresh || energy || matches!(self.device, Device::Fleet(..)) {
             return Ok(());
         }
         let start = &self.plan.start;

@@ -183,9 +183,25 @@ fn in_a_line(judgement: &Judgement) -> String {
         .detail
         .lines()
         .find(|line| !line.trim().is_empty());
-    first
-        .unwrap_or_default()
-        .chars()
-        .take(MAX_CHARACTERS)
-        .collect()
+    let first = first.unwrap_or_default();
+    if first.chars().count() <= MAX_CHARACTERS {
+        return first.to_owned();
+    }
+    let kept = first.chars().take(MAX_CHARACTERS - 1);
+    kept.chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_detail_that_is_cut_says_so() {
+        let line = |text: &str| in_a_line(&Judgement::new(Verdict::Incorrect, text));
+        assert_eq!(line("\nwrong (seed 2430)\nmore"), "wrong (seed 2430)");
+        let whole = "x".repeat(300);
+        assert_eq!(line(&whole), whole);
+        let cut = line(&format!("{whole})"));
+        assert_eq!((cut.chars().count(), cut.chars().last()), (300, Some('…')));
+    }
 }

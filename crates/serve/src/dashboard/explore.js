@@ -354,7 +354,7 @@ views.start = async () => {
       problems: value('problems').split(/[\s,]+/).filter(Boolean), budget: value('budget') || null, evals: value('evals') ? Number(value('evals')) : null,
       strategy: value('strategy') || null, seed: value('seed') ? Number(value('seed')) : 1 };
     const what = (request.kernels.join(', ') || 'all kernels') + ' on ' + request.device;
-    const limits = [request.evals ? count(request.evals) + ' trials' : null, request.budget].filter(Boolean).join(', ') || 'no limit';
+    const limits = [request.evals ? count(request.evals) + ' trials' : null, request.budget].filter(Boolean).join(', ') || choices.default_budget + ', the default';
     if (!await confirmed('Start a run of ' + what + ' (' + limits + ')?', 'Start')) return;
     try {
       const started = await send('POST', '/api/v1/runs', request);
@@ -364,7 +364,7 @@ views.start = async () => {
       answer.textContent = error.message;
     }
   } }, offered('kernels', 'kernels (empty: all)', { placeholder: 'gemm_f32' }, kernels), offered('device', 'device', { placeholder: 'auto, vgpu:l4, replay:FILE' }, () => choices.devices),
-  offered('problems', 'problems (empty: all)', {}, problems), field('budget', 'budget', { placeholder: '2h' }), field('evals', 'trials', { type: 'number', min: 1 }),
+  offered('problems', 'problems (empty: all)', {}, problems), field('budget', 'budget (without trials: ' + choices.default_budget + ')', { placeholder: '2h' }), field('evals', 'trials', { type: 'number', min: 1 }),
   choice('strategy', 'strategy', [['', strategies[0] + ' (the default)'], ...strategies.slice(1)], '', () => {}), field('seed', 'seed', { type: 'number', min: 0, placeholder: '1' }),
   h('button', { type: 'submit', id: 'start' }, 'Start…'));
   show(h('h1', null, 'Start a run'), h('p', { class: 'note' }, 'Kernels and recordings in the folders of the daemon (--kernels): ' +
