@@ -1,6 +1,7 @@
 //! Launches over a limit of the device, which need no compile, are free in the limit of trials.
 
 use super::toy::{Outcomes, Toy, drive, evals, plan, run};
+use std::time::Duration;
 use tempfile::TempDir;
 use tuner_core::record::{DeviceKind, Verdict};
 use tuner_engine::{Order, StopReason};
@@ -66,23 +67,17 @@ fn the_limit_counts_only_trials_that_may_be_launched() {
 
 #[test]
 fn an_interrupted_run_counts_them_as_before() {
-    let whole = run(toy(Order::Fixed, 3), plan(&["a"], evals(40), 2));
+    // Slow enough that it is under way when the stop is requested.
+    let toy = || Toy {
+        delay: Duration::from_millis(5),
+        ..toy(Order::Fixed, 3)
+    };
+    let wanted = || plan(&["a"], evals(60), 2);
+    let whole = run(toy(), wanted());
     let dir = TempDir::new().unwrap();
     let db = dir.path().join("t.db");
-    drive(
-        &db,
-        toy(Order::Fixed, 3),
-        plan(&["a"], evals(40), 2),
-        false,
-        Some(25),
-    );
-    let rest = drive(
-        &db,
-        toy(Order::Fixed, 3),
-        plan(&["a"], evals(40), 2),
-        true,
-        None,
-    );
+    drive(&db, toy(), wanted(), false, Some(15));
+    let rest = drive(&db, toy(), wanted(), true, None);
     assert_eq!(rest.story(), whole.story());
     assert_eq!(counts(&rest), counts(&whole));
 }
