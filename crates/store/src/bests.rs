@@ -1,9 +1,29 @@
 //! Best times of a task: their falls in the search, and the best of the final comparison.
 
-use super::runs::CurvePoint;
+use serde::{Deserialize, Serialize};
 use sqlx::SqliteConnection;
 use sqlx::types::Text;
 use tuner_core::record::Compared;
+use utoipa::ToSchema;
+
+/// A point of a best-so-far curve.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    sqlx::FromRow
+)]
+#[schema(as = PointView)]
+pub struct CurvePoint {
+    /// Results of the task until then.
+    pub evals: u64,
+    /// The new best, µs.
+    pub us: f64,
+}
 
 /// A fall of the best time of a task.
 #[derive(sqlx::FromRow)]

@@ -189,7 +189,7 @@ impl StoreError {
         let cannot_grow = matches!(extended_code(error), Some(778 | 1034 | 1546 | 4874));
         let failure = match primary_code(error) {
             Some(10) if !cannot_grow => Failure::Disk(detail),
-            Some(5 | 6) => Failure::Busy(super::open::BUSY_TIMEOUT.as_secs()),
+            Some(5 | 6) => Failure::Busy(super::waits::BUSY_TIMEOUT.as_secs()),
             Some(8) => Failure::ReadOnly(detail),
             Some(10 | 13) => Failure::Full {
                 detail,

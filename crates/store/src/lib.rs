@@ -40,6 +40,7 @@ mod waits;
 mod writer;
 
 pub use ack::Ack;
+pub use bests::CurvePoint;
 pub use board::Board;
 pub use changes::{Change, ChangeTime, EvolutionStart, Lineage};
 pub use deletion::Deletion;
@@ -53,7 +54,7 @@ pub use related::{Related, RelatedResults, TRIAL_COSTS, TrialCost};
 pub use run::{
     DeviceStart, RecordingSource, RunEnd, RunId, RunStart, StoredRun, StoredTask, TaskStart,
 };
-pub use runs::{CurvePoint, RunFilter, RunRow, RunTask, RunTrial};
+pub use runs::{RunFilter, RunRow, RunTask, RunTrial};
 pub use sync::{SyncCounts, pull};
 pub use top::{Attempt, BoardEffects, CandidatePage, DeviceRow, Effect, EffectValue, FoundHazard};
 
@@ -99,7 +100,7 @@ impl Store {
     /// See [`StoreError`]: not a database, newer, damaged, read-only, locked.
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = open::writable(path).await?;
-        Ok(Self::writing(path, connection, open::BUSY_TIMEOUT))
+        Ok(Self::writing(path, connection, waits::BUSY_TIMEOUT))
     }
 
     fn writing(path: &Path, connection: SqliteConnection, busy_timeout: Duration) -> Self {

@@ -1,7 +1,7 @@
 //! Connections and schema migration.
 
 use super::error::{Failure, StoreError, WithPath as _, primary_code};
-use super::waits::report_wait;
+use super::waits::{BUSY_TIMEOUT, report_wait};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqlSafeStr as _, SqliteConnection};
@@ -12,11 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tuner_core::record::Verdict;
-
-/// Maximum wait of a statement for another process's transaction. Transactions of this program last
-/// milliseconds; a minute covers a laptop's sleeping disk, and after that a message is more useful than a
-/// longer wait.
-pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Versions, descriptions and texts of the migrations.
 const MIGRATION_TEXTS: &[(i64, &str, &str)] = &include!(concat!(env!("OUT_DIR"), "/migrations.rs"));

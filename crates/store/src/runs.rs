@@ -1,7 +1,7 @@
 //! Listing of runs: queued, running, ended.
 
 use super::Store;
-use super::bests::{best_falls, final_best};
+use super::bests::{CurvePoint, best_falls, final_best};
 use super::error::{StoreError, WithPath as _};
 use super::owner;
 use super::rows::{Config, HashBytes};
@@ -64,25 +64,6 @@ pub struct RunRow {
     pub started_at: Option<String>,
     /// End.
     pub ended_at: Option<String>,
-}
-
-/// A point of a best-so-far curve.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    sqlx::FromRow
-)]
-#[schema(as = PointView)]
-pub struct CurvePoint {
-    /// Results of the task until then.
-    pub evals: u64,
-    /// The new best, µs.
-    pub us: f64,
 }
 
 /// A kernel and problem of a run.

@@ -1,10 +1,9 @@
 //! Trials that prior knowledge saved.
 
 use super::Store;
-use super::bests::best_falls;
+use super::bests::{CurvePoint, best_falls};
 use super::error::{StoreError, WithPath as _};
 use super::run::RunId;
-use super::runs::CurvePoint;
 use tuner_core::record::TaskKey;
 
 /// Factor of a run's best time within which times count as equal.

@@ -1,9 +1,13 @@
 //! Message about a write that waits for another process.
 
-use super::open::BUSY_TIMEOUT;
 use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
+
+/// Maximum wait of a statement for another process's transaction. Transactions of this program last
+/// milliseconds; a minute bridges a laptop's sleeping disk, after which a message is more useful
+/// than a longer wait.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time after which a wait is reported: a commit on a slow disk takes less.
 const NOTICE: Duration = Duration::from_secs(2);
