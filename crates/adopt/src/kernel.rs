@@ -91,11 +91,29 @@ pub(crate) fn template_parameters(source: &Source, node: Node<'_>) -> Vec<Templa
         };
         TemplateParameter {
             name: tree::words(head).pop().unwrap_or_default().to_owned(),
-            is_type: child.kind().contains("type_parameter"),
+            is_type: child.kind().contains("type_parameter") || is_constrained(source, head),
             default,
         }
     })
     .collect()
+}
+
+/// Reports whether a template parameter is a type with a concept: `Number T`, `std::integral T`.
+fn is_constrained(source: &Source, head: &str) -> bool {
+    let constraint = tree::words(head);
+    let Some((_, constraint)) = constraint.split_last() else {
+        return false;
+    };
+    let code = source.code(&(0..source.len()));
+    let is_concept = |name: &&str| {
+        let mut all = code.match_indices("concept ");
+        all.any(|(at, word)| {
+            let rest = code.get(at + word.len()..).unwrap_or_default();
+            tree::words(rest.lines().next().unwrap_or_default()).first() == Some(name)
+        })
+    };
+    let of_library = head.contains("std::") && !constraint.iter().any(|word| word.ends_with("_t"));
+    of_library || constraint.iter().any(is_concept)
 }
 
 /// Reports whether a type is a pointer or array, and whether its target is const.

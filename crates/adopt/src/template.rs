@@ -141,11 +141,12 @@ fn errors_of(log: &str) -> Vec<&str> {
 }
 
 fn help(plan: &Plan, missing: &[String], unknown: &Unknown) -> String {
-    if !plan.guessed_entry.is_empty() {
+    let guessed = [plan.guessed_types.as_slice(), &plan.guessed_entry].concat();
+    if missing.is_empty() && !guessed.is_empty() {
         return format!(
             "{} of the template was guessed, as the file gives it no value; name the instance that \
              you run: --kernel {} --entry '{}'",
-            plan.guessed_entry.join(", "),
+            guessed.join(", "),
             plan.kernel,
             plan.filled_entry()
         );

@@ -349,3 +349,52 @@ fn a_launch_of_another_file_is_named() {
         &["the launch is that of", "host.cu"],
     );
 }
+
+#[test]
+fn types_of_a_template_come_from_the_launch_and_the_use() {
+    let index = "template <typename T, typename Index> __global__ void gather(T *y, const T *x, const Index *at, int n) \
+        { int i = threadIdx.x; if (i < n) y[i] = x[at[i]]; }\n";
+    let made = adopted(index);
+    has(&made.space, &["entry: \"gather<float, int>\""]);
+    has(
+        &made.notes.join("\n"),
+        &[
+            "`T` of the template is taken as float",
+            "`Index` of the template is taken as int",
+        ],
+    );
+    let op = "struct Op { float k; __device__ float operator()(float x) const { return x * k; } };\n\
+        template <class F> __global__ void scale(float *y, int n, F f) { int i = threadIdx.x; if (i < n) y[i] = f(y[i]); }\n";
+    for given in ["Op{3.0f}", "Op(3.0f)"] {
+        let text = format!(
+            "{op}{}",
+            MAIN.replace("4096);", &format!("4096, {given});"))
+        );
+        has(&adopted(&text).space, &["entry: \"scale<Op>\""]);
+    }
+}
+
+#[test]
+fn a_guessed_type_is_named_if_it_does_not_compile() {
+    let text = "template <typename T> __global__ void scale(T y, int n) { y->value[n] = 1; }\n";
+    has(&refused(text), &["T of the template was guessed"]);
+}
+
+#[test]
+fn constrained_parameters_are_types() {
+    let text = "template <class T> concept Number = sizeof(T) >= 4;\n\
+        template <Number T> __global__ void scale(T *y, int n) { int i = threadIdx.x; if (i < n) y[i] *= 2; }\n";
+    let folder = project(text, &[]);
+    let unit = super::Unit::read(&folder.path().join("kernel.cu"), &[]).unwrap();
+    let (source, node) = unit
+        .items
+        .iter()
+        .rev()
+        .find_map(|item| super::unit::node_of(&unit, item))
+        .unwrap();
+    let all = super::kernel::template_parameters(source, node);
+    assert!(
+        all.iter().all(|each| each.is_type) && all.len() == 1,
+        "{all:?}"
+    );
+}

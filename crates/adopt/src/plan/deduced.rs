@@ -26,11 +26,43 @@ pub(super) fn deduced(known: &KernelContext<'_>, parameter: &str) -> Option<Stri
     all.find_map(|(at, own)| {
         let (ty, pointers) = plain(&own.ty);
         let given = known.given(at).filter(|_| ty == parameter)?;
+        if let Some(ty) = constructed(known.unit, source, given) {
+            return Some(ty);
+        }
         let name = tree::bare(given).filter(|node| node.kind() == "identifier")?;
         let (ty, depth) = declared(source, function, source.node_text(name))?;
         let named = !matches!(ty.as_str(), "" | "auto" | "void");
         (depth == pointers && named && is_complete(known.unit, &ty)).then_some(ty)
     })
+}
+
+/// Returns the type of an object that a launch makes: `Op{3.0f}`, `Op(3.0f)`.
+fn constructed(unit: &Unit, source: &Source, given: Node<'_>) -> Option<String> {
+    let ty = match given.kind() {
+        "compound_literal_expression" => given.child_by_field_name("type")?,
+        "call_expression" => given.child_by_field_name("function")?,
+        _ => return None,
+    };
+    let ty = source.node_text(ty);
+    let is_type = |(_, _, node): (_, _, Node<'_>)| {
+        matches!(
+            tree::inner(node).kind(),
+            "struct_specifier" | "class_specifier"
+        )
+    };
+    let name = words(ty.split('<').next()?).pop()?;
+    unit.declaring(name).any(is_type).then(|| ty.to_owned())
+}
+
+/// Reports whether the kernel indexes by the elements of a parameter of this type: `x[at[i]]`.
+pub(super) fn indexes(known: &KernelContext<'_>, parameter: &str) -> bool {
+    let code = known.source.code(&known.node.byte_range());
+    let code: String = code.split_whitespace().collect();
+    let mut own = known
+        .parameters
+        .iter()
+        .filter(|own| plain(&own.ty) == (parameter.to_owned(), 1));
+    own.any(|own| code.contains(&format!("[{}[", own.name)))
 }
 
 /// Returns the type that an explicit instance gives a template parameter of the launching function or its

@@ -8,7 +8,7 @@ use crate::kernel::{self, TemplateParameter};
 use crate::macros::pieces;
 use crate::tree;
 use crate::types::{self, bytes_of};
-use crate::unit::{Kind, Unit};
+use crate::unit::Kind;
 
 impl Plan {
     /// Builds the entry; template values that look like tile sizes become parameters.
@@ -36,7 +36,7 @@ impl Plan {
             arguments.push(if parameter.is_type {
                 let given =
                     given.map(|given| deduced::instantiated(known, &given).unwrap_or(given));
-                self.type_argument(known.unit, parameter, given)
+                self.type_argument(known, parameter, given)
             } else {
                 self.value_argument(known, parameter, given, host)
             });
@@ -46,13 +46,13 @@ impl Plan {
 
     fn type_argument(
         &mut self,
-        unit: &Unit,
+        context: &KernelContext<'_>,
         parameter: &TemplateParameter,
         given: Option<String>,
     ) -> String {
         // A type parameter of the launching function is unknown here.
         let known = |text: &String| {
-            let declared = |word: &str| unit.declaring(word).next().is_some();
+            let declared = |word: &str| context.unit.declaring(word).next().is_some();
             let builtin = |word: &str| {
                 bytes_of(word).is_some()
                     || matches!(
@@ -68,11 +68,16 @@ impl Plan {
         if let Some(given) = given.filter(known) {
             return given;
         }
+        let guess = match deduced::indexes(context, &parameter.name) {
+            true => "int",
+            false => "float",
+        };
+        self.guessed_types.push(parameter.name.clone());
         self.notes.push(format!(
-            "`{}` of the template is taken as float; write another type in `entry` where that is wrong",
+            "`{}` of the template is taken as {guess}; write another type in `entry` where that is wrong",
             parameter.name
         ));
-        "float".to_owned()
+        guess.to_owned()
     }
 
     fn value_argument<'u>(

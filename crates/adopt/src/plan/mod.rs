@@ -134,6 +134,8 @@ pub(crate) struct Plan {
     pub(crate) entry: String,
     /// Template parameters with guessed values.
     pub(crate) guessed_entry: Vec<String>,
+    /// Template parameters with guessed types.
+    pub(crate) guessed_types: Vec<String>,
     /// Template arguments that the host computes from the block's extents.
     pub(crate) computed: Vec<ComputedArgument>,
     /// The block's extents are fixed, since template arguments that do not vary depend on them.
