@@ -201,9 +201,9 @@ fn launches_that_stand_in_macros_and_dispatch_over_template_arguments_are_read()
         (
             "sum_points_kernel",
             &[
-                "{ name: points, type: f32, role: input, shape: [\"count * 4\"] }    # guessed: the extent: \
+                "{ name: points, type: f32, role: input, shape: [\"count * 4\"], guessed_extent: true }    # guessed: the extent: \
                  as far as the kernel goes",
-                "{ name: sums, type: f32, role: inout, shape: [\"count\"] }    # guessed: the extent: more",
+                "{ name: sums, type: f32, role: inout, shape: [\"count\"], guessed_extent: true }    # guessed: the extent: more",
                 "{ name: grid, type: uint3, role: scalar,",
             ],
         ),
@@ -248,7 +248,7 @@ fn structs_variables_and_small_types_are_described() {
         &[
             "{ name: all, type: { at: float3, mass: f32, kind: u16 }, role: inout, shape: [\"count\"] }",
             "type: { count: i32, weights: pointer, scale: \"f32[2]\" }, role: scalar, value: { count: s_count, \
-             weights: s_weights, scale: [1, 1] } }    # guessed: the value",
+             weights: s_weights, scale: [1, 1] }, guessed: true }    # guessed: the value",
             "{ name: s_weights, type: f32, role: inout",
             "{ name: step, type: float2, role: scalar, value: [1, 1] }    # guessed: the value",
             "{ name: flags, type: i16, role: input, shape: [\"count\"], fill:",

@@ -311,6 +311,27 @@ void go() {
 }
 
 #[test]
+fn hazards_of_guessed_contents_are_not_those_of_the_program() {
+    let kernel = "\
+__global__ void scatter(float* out, const float* in, const int* at, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) out[at[i] / 2] = in[i];
+}
+void go(float* out, const float* in, const int* at, int n) { scatter<<<(n + 255) / 256, 256>>>(out, in, at, n); }
+";
+    let (dir, _) = adopted(kernel, "scatter", &[]);
+    let (code, rows) = json(dir.path(), "check adopted/scatter.yaml --config default");
+    assert_eq!(code, 4);
+    assert_eq!(rows[0]["verdict"], "unchecked", "{rows:?}");
+    let detail = rows[0]["detail"].as_str().expect("a detail");
+    has(detail, &["with what is guessed of `at`: race:"]);
+    // A permutation is one of the contents.
+    let (dir, _) = adopted(&kernel.replace(" / 2", ""), "scatter", &[]);
+    let (code, rows) = json(dir.path(), "check adopted/scatter.yaml --config default");
+    assert_eq!((code, &rows[0]["detail"]), (0, &"".into()), "{rows:?}");
+}
+
+#[test]
 fn a_shared_array_with_an_extent_goes_as_far_as_the_launch_says() {
     let kernel = "\
 __global__ void turn(const float* in, float* out) {

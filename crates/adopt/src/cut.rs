@@ -3,6 +3,7 @@
 mod headers;
 mod pragmas;
 
+use super::plan::is_overload;
 use super::tree::{GNU_KEYWORDS, words};
 use super::unit::{Around, Branch, Item, Kind, Unit, node_of};
 use headers::include;
@@ -99,7 +100,7 @@ pub(crate) fn reach(unit: &Unit, kernel: usize, demanded: &BTreeSet<String>) -> 
             let reached = match item.kind {
                 Kind::Kernel => {
                     let same = named(&|name| own.names.iter().any(|known| known == name));
-                    same && !own.excludes(item)
+                    same && !own.excludes(item) && !is_overload(unit, own, item)
                 }
                 Kind::Device | Kind::Declaration | Kind::Expansion | Kind::Macro => {
                     named(&|name| wanted.contains(name))

@@ -1,9 +1,11 @@
 //! A kernel's signature and its accesses through pointers.
 
+mod indices;
 mod listed;
 
 use super::tree::{self, Node, Source, visit};
 use super::unit::{Item, Kind, Unit, node_of};
+pub(crate) use indices::indices;
 use listed::{Listed, single};
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;

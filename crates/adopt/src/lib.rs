@@ -288,6 +288,7 @@ fn adopt_one(
     }
     let own = unit.file(0).path.clone();
     let (unit, item) = launching(settings, unit, item, name, number);
+    let item = plan::launched(&unit, item, name);
     let Some(mut plan) = plan::Plan::read(&unit, item, settings) else {
         return Err(AdoptError::NoKernel {
             path: settings.file.display().to_string(),

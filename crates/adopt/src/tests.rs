@@ -187,6 +187,26 @@ fn guesses_that_addresses_depend_on_are_marked() {
 }
 
 #[test]
+fn contents_that_no_address_depends_on_are_not_marked() {
+    let text = "__global__ void sums(const int *x, const int *first, int *y, int *count, int n) { int r = threadIdx.x; int sum = 0;\n\
+        for (int k = first[r]; k < first[r + 1]; k++) sum += x[k];\n  y[r] += sum; if (sum) count[0] += 1; }\n\
+        void run(int *x, int *first, int *y, int *count, int n) { sums<<<1, 256>>>(x, first, y, count, n); }\n";
+    let space = adopted(text).space;
+    for (name, marked) in [
+        ("x", false),
+        ("first", true),
+        ("y", false),
+        ("count", false),
+    ] {
+        let line = space
+            .lines()
+            .find(|line| line.contains(&format!("name: {name},")))
+            .unwrap();
+        assert_eq!(line.contains(" guessed: true"), marked, "{line}");
+    }
+}
+
+#[test]
 fn a_pitch_is_that_of_the_allocation() {
     let text = "__global__ void scale(float *y, size_t pitch, int w, int h) \
         { int x = blockIdx.x * 16 + threadIdx.x, r = blockIdx.y * 16 + threadIdx.y; if (x < w && r < h) ((float*)((char*)y + r * pitch))[x] *= 2; }\n\
@@ -397,4 +417,25 @@ fn constrained_parameters_are_types() {
         all.iter().all(|each| each.is_type) && all.len() == 1,
         "{all:?}"
     );
+}
+
+#[test]
+fn the_overload_of_the_launch_is_adopted_alone() {
+    for ty in ["float", "double"] {
+        let all = ["double", "float", "int"]
+            .map(|ty| format!("__global__ void scale({ty} *y, int n) {BODY}\n"));
+        let text = format!(
+            "{}{}",
+            all.concat(),
+            MAIN.replace("float *y", &format!("{ty} *y"))
+        );
+        let made = adopted(&text);
+        has(&made.template, &[&format!("void scale({ty} *y")]);
+        assert_eq!(
+            made.template.matches("void scale(").count(),
+            1,
+            "{}",
+            made.template
+        );
+    }
 }

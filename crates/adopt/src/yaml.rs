@@ -276,7 +276,8 @@ fn argument_line(argument: &Argument, plan: &Plan, guess: &Guess) -> String {
         };
         let _ = write!(text, ", {fill}");
         note = Some(note.map_or(values.to_owned(), |note| format!("{note}, and {values}")));
-        guessed = true;
+        // Those of a struct and of another argument are not known to be data alone.
+        guessed = argument.parameter.is_none() || plan.indices.contains(&argument.name);
     }
     value(argument, plan, &mut text);
     if guessed {

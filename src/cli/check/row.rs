@@ -134,18 +134,19 @@ impl CheckRow {
     }
 }
 
-/// Reports whether the arguments of a launch decide a verdict, and not only the code or a comparison of results.
+/// Reports whether contents and values of arguments may be the cause of a verdict: by addresses and loops.
 fn is_of_data(verdict: Verdict) -> bool {
-    !matches!(
+    matches!(
         verdict,
-        Verdict::Ok
-            | Verdict::Unchecked
-            | Verdict::Rejected
-            | Verdict::CompileFailed
-            | Verdict::Unsupported
-            | Verdict::NotJudged
-            | Verdict::Incorrect
-            | Verdict::Implausible
+        Verdict::LaunchFailed
+            | Verdict::OutOfBounds
+            | Verdict::Misaligned
+            | Verdict::Deadlock
+            | Verdict::Race
+            | Verdict::Timeout
+            | Verdict::Crashed
+            | Verdict::OutOfMemory
+            | Verdict::Nondeterministic
     )
 }
 

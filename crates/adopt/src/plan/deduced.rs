@@ -127,7 +127,7 @@ fn is_complete(unit: &Unit, ty: &str) -> bool {
 }
 
 /// Splits a type into its name and the number of its pointers.
-fn plain(ty: &str) -> (String, usize) {
+pub(super) fn plain(ty: &str) -> (String, usize) {
     let name = words(ty)
         .into_iter()
         .filter(|word| !QUALIFIERS.contains(word));
@@ -137,7 +137,7 @@ fn plain(ty: &str) -> (String, usize) {
 }
 
 /// Returns the type of a parameter or variable of a function.
-fn declared(source: &Source, function: Node<'_>, name: &str) -> Option<(String, usize)> {
+pub(super) fn declared(source: &Source, function: Node<'_>, name: &str) -> Option<(String, usize)> {
     let mut found = None;
     tree::visit(function, &mut |node| {
         let declares = matches!(node.kind(), "parameter_declaration" | "declaration");

@@ -4,6 +4,7 @@ mod arguments;
 mod deduced;
 mod entry;
 mod launch;
+mod overload;
 mod stated;
 mod tunables;
 mod variables;
@@ -21,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
 pub(crate) use arguments::is_whole;
+pub(crate) use overload::{is_overload, launched};
 pub use stated::StatedLaunch;
 pub(crate) use variables::{Variable, VariableContent};
 
@@ -156,6 +158,8 @@ pub(crate) struct Plan {
     pub(crate) block_axes: usize,
     /// Guessed parts of the launch.
     pub(crate) guessed_launch: Vec<&'static str>,
+    /// Arguments whose elements decide addresses.
+    pub(crate) indices: BTreeSet<String>,
     /// Another file that has the launch.
     pub(crate) launch_of: Option<String>,
     /// Functions named by the entry's template arguments.
@@ -222,6 +226,7 @@ impl Plan {
         };
         let mut plan = Self {
             tunables: tunables::tunables(unit, item),
+            indices: kernel::indices(unit, own),
             kernel: name,
             ..Self::default()
         };
