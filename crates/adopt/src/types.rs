@@ -286,13 +286,19 @@ fn record(unit: &Unit, name: &str, role: Role) -> Result<TypeDescription, String
             _ => {}
         }
     }
-    field::rename_padding(&mut fields);
     let mut made = TypeDescription::default();
     let (mut types, mut values) = (Vec::new(), Vec::new());
     for field in fields {
+        let counts = (made.whole.len(), made.pointers.len());
         let (ty, value) = field.described(unit, &mut made)?;
         types.push(format!("{}: {ty}", field.name));
-        values.push(format!("{}: {value}", field.name));
+        // A search space takes such a field as padding, which has no value.
+        if field.name.starts_with('_') {
+            made.whole.truncate(counts.0);
+            made.pointers.truncate(counts.1);
+        } else {
+            values.push(format!("{}: {value}", field.name));
+        }
     }
     if types.is_empty() {
         return Err("it has no fields".to_owned());
@@ -342,7 +348,11 @@ impl TypeDescription {
         if bytes == 0 || bytes == self.bytes || self.align == 0 {
             return Ok(self);
         }
-        if role == Role::Scalar || !self.pointers.is_empty() {
+        // The first field has its place; the others are bytes after it.
+        let first = self.yaml.trim_start_matches("{ ").split([',', ' ']);
+        let first: Vec<&str> = first.take(2).collect();
+        let is_byte = matches!(first.as_slice(), [_, "i8" | "u8" | "bool"]);
+        if role == Role::Scalar || !is_byte || bytes < 2 {
             return Err(Refusal {
                 why: format!("is a struct of {bytes} bytes, and its fields have {}", self.bytes),
                 help: "a search space cannot describe packed fields of an argument: pass them one by one"
@@ -350,7 +360,7 @@ impl TypeDescription {
             });
         }
         Ok(Self {
-            yaml: format!("{{ bytes: \"u8[{bytes}]\" }}"),
+            yaml: format!("{{ {}, _rest: \"u8[{}]\" }}", first.join(" "), bytes - 1),
             bytes,
             ..Self::default()
         })

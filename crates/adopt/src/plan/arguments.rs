@@ -72,8 +72,13 @@ impl Plan {
                 argument.shape = given.and_then(|(node, scope)| host.allocation(scope, node, 0));
                 host.invent = false;
                 argument.multiplier = multipliers.get(&parameter.name).copied().unwrap_or(1);
+                // An included file may write, as through an alias.
+                let is_partial = known.unit.text(known.own).contains("#include");
                 let unread = if is_alias { Role::Inout } else { Role::Input };
                 argument.role = roles.get(&parameter.name).copied().unwrap_or(unread);
+                if is_partial && !pointer(&parameter.ty).1 {
+                    argument.role = Role::Inout;
+                }
                 argument.zeroed = given.is_some_and(|(node, scope)| host.zeroes(scope, node));
                 // The kernel may add to the cleared buffer; an output would start as NaN.
                 if argument.zeroed && argument.role == Role::Output {

@@ -127,22 +127,3 @@ pub(super) fn fields(source: &Source, node: Node<'_>) -> Result<Vec<Field>, Stri
     }
     Ok(found)
 }
-
-/// Renames fields that begin with `_`, which a search space takes as padding.
-pub(super) fn rename_padding(fields: &mut [Field]) {
-    let mut names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
-    for field in fields
-        .iter_mut()
-        .filter(|field| field.name.starts_with('_'))
-    {
-        let mut name = match field.name.trim_start_matches('_') {
-            "" => "field".to_owned(),
-            rest => rest.to_owned(),
-        };
-        while names.contains(&name) {
-            name.push('_');
-        }
-        names.push(name.clone());
-        field.name = name;
-    }
-}
