@@ -3,7 +3,7 @@
 mod headers;
 mod pragmas;
 
-use super::plan::is_overload;
+use super::kernel::is_overload;
 use super::tree::{GNU_KEYWORDS, words};
 use super::unit::{Around, Branch, Item, Kind, Unit, node_of};
 use headers::include;

@@ -2,11 +2,13 @@
 
 mod indices;
 mod listed;
+mod overload;
 
 use super::tree::{self, Node, Source, visit};
 use super::unit::{Item, Kind, Unit, node_of};
 pub(crate) use indices::indices;
 use listed::{Listed, single};
+pub(crate) use overload::{QUALIFIERS, is_overload, plain, types};
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 

@@ -1,21 +1,11 @@
 //! Template types that the compiler deduces from the arguments of a launch.
 
 use super::KernelContext;
-use crate::kernel;
+use crate::kernel::{self, QUALIFIERS, plain};
 use crate::tree::{self, Node, Source, words};
 use crate::types::bytes_of;
 use crate::unit::Unit;
 use tuner_kernel::declarations;
-
-/// Words of a declaration that are not part of its type.
-const QUALIFIERS: [&str; 6] = [
-    "const",
-    "volatile",
-    "static",
-    "__restrict__",
-    "__restrict",
-    "restrict",
-];
 
 /// Returns the type of a type parameter from the arguments of the launch: those passed by name, declared in
 /// the launching function.
@@ -124,16 +114,6 @@ fn is_complete(unit: &Unit, ty: &str) -> bool {
         });
         aliases.all(|(item, ..)| item.words.iter().all(|word| is_known(word)))
     })
-}
-
-/// Splits a type into its name and the number of its pointers.
-pub(super) fn plain(ty: &str) -> (String, usize) {
-    let name = words(ty)
-        .into_iter()
-        .filter(|word| !QUALIFIERS.contains(word));
-    let name: Vec<&str> = name.collect();
-    let scoped = if ty.contains("::") { "::" } else { " " };
-    (name.join(scoped), ty.matches('*').count())
 }
 
 /// Returns the type of a parameter or variable of a function.

@@ -1,26 +1,10 @@
 //! Kernels of one name with different parameters.
 
-use super::deduced::{declared, plain};
+use super::deduced::declared;
 use crate::host::Host;
-use crate::kernel;
+use crate::kernel::{is_overload, types};
 use crate::tree;
 use crate::unit::{Item, Kind, Unit, node_of};
-
-/// Returns the types of the parameters of a kernel that is not a template.
-fn types(unit: &Unit, item: &Item) -> Option<Vec<(String, usize)>> {
-    let (source, node) = node_of(unit, item)?;
-    let is_template = node.kind() == "template_declaration";
-    let parameters = kernel::parameters(source, node).into_iter();
-    (!is_template).then(|| parameters.map(|each| plain(&each.ty)).collect())
-}
-
-/// Reports whether two kernels of one name are overloads: the compiler cannot tell them apart by the name.
-pub(crate) fn is_overload(unit: &Unit, one: &Item, other: &Item) -> bool {
-    // Under other conditions it may be the same kernel in another build.
-    let is_together = one.around == other.around;
-    let (one, other) = (types(unit, one), types(unit, other));
-    is_together && one.is_some() && other.is_some() && one != other
-}
 
 /// Returns the overload of a kernel whose parameters have the types of the variables that a launch passes.
 pub(crate) fn launched(unit: &Unit, item: usize, name: &str) -> usize {
