@@ -195,7 +195,7 @@ fn launches_that_stand_in_macros_and_dispatch_over_template_arguments_are_read()
             "scale_heads_kernel",
             &[
                 "entry: \"scale_heads_kernel<64>\"",
-                "{ name: q, type: f32, role: inout, shape: [\"tokens * 64\"] }",
+                "{ name: q, type: f32, role: inout, shape: [\"tokens * 64\"], guessed_extent: true }",
             ],
         ),
         (

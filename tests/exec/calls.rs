@@ -88,7 +88,7 @@ fn a_launch_that_cannot_run_fails_the_command() {
     let output = exec(&[], "unsupported");
     check(&output, 4, "launch 801\n");
     let reason = "1 launch of unknown did not run, so the results are not those of a GPU: \
-                  unsupported: `vmad.u32.u32.u32`";
+                  unsupported: `vmad.u32.u32.u32.sat";
     says(&output, &[reason]);
     let output = exec(&["--format", "sanitizer"], "unsupported");
     check(&output, 4, "launch 801\n");
