@@ -167,7 +167,7 @@ fn what_cannot_be_gated_is_answered() {
         (gate(&["--shipped", "none.h"]), "none.h: cannot be read"),
         (
             gate(&["--shipped", "templates/scale/kernel.cu"]),
-            "kernel.cu:1:1: error: this is no header",
+            "kernel.cu:1:1: error: this is not a header",
         ),
         (without("none.db", &[]), "`tuner run` makes some"),
         (

@@ -335,7 +335,10 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
     let report = prepared
         .execute(&app.store, run.stopping(), &mut sink)
         .await;
-    note_view(app, queued, &run.view()).await;
+    // A run that failed is tried again, or the disk is broken.
+    if report.is_ok() {
+        note_view(app, queued, &run.view()).await;
+    }
     report
 }
 
