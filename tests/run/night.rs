@@ -55,7 +55,7 @@ fn a_plan_lists_the_tasks_cheap_ones_first_and_does_nothing() {
     let parts = [
         "2 tasks on vgpu:l4; no run noted the time of a trial of 2",
         "unknown",
-        "30s a task",
+        "30s per task",
     ];
     for part in parts {
         assert!(planned.stdout.contains(part), "{part}: {}", planned.stdout);
