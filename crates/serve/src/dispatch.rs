@@ -255,9 +255,16 @@ fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, Strin
         })) => (JobState::Failed, detail.clone()),
         // A full disk or a lock is temporary; announced results are stored, and the run continues.
         Err(JobError::Store(_)) => (JobState::Queued, String::new()),
+        // The daemon opened a whole database: a disk that fails shows a damaged one for a while.
+        Err(error) if error.without_excerpts().contains(DAMAGED) => {
+            (JobState::Queued, String::new())
+        }
         Err(error) => (JobState::Failed, error.without_excerpts()),
     }
 }
+
+/// Begin of the message of a database that SQLite finds damaged.
+const DAMAGED: &str = "the database is damaged or cut short";
 
 /// Reports whether a failure is due to a lack of descriptors, processes or memory, which may become
 /// available. System errors of `dlopen`, threads and processes are reported as text.
