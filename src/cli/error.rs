@@ -84,7 +84,7 @@ becomes! {
         JobError::Usage(text) | JobError::Device(text) | JobError::Input { text, .. } => {
             Self::Usage(text)
         }
-        JobError::Store(error) => failed(error),
+        JobError::Store(error) => error.into(),
         JobError::Failed(error) => Self::Failed(error),
     },
     StoreError => |error| either(error, StoreError::is_bad_input),

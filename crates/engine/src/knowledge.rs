@@ -231,7 +231,7 @@ pub(crate) async fn load(
         let related = store
             .related(&task.kernel, Some((start, task)), as_of, without)
             .await;
-        let related = related.map_err(usage)?;
+        let related = related?;
         noted.as_of.push(as_of.unwrap_or(related.as_of));
         experiences.extend(ranked(related.groups, &key, task));
         all.push(experiences);

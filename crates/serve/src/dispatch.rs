@@ -253,18 +253,12 @@ fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, Strin
             failure: Failure::Broken(detail),
             ..
         })) => (JobState::Failed, detail.clone()),
-        // A full disk or a lock is temporary; announced results are stored, and the run continues.
+        // A full disk or a lock is temporary, and so is the damage that a failing disk shows: the daemon opened a whole
+        // database. Announced results are stored, and the run continues.
         Err(JobError::Store(_)) => (JobState::Queued, String::new()),
-        // The daemon opened a whole database: a disk that fails shows a damaged one for a while.
-        Err(error) if error.without_excerpts().contains(DAMAGED) => {
-            (JobState::Queued, String::new())
-        }
         Err(error) => (JobState::Failed, error.without_excerpts()),
     }
 }
-
-/// Begin of the message of a database that SQLite finds damaged.
-const DAMAGED: &str = "the database is damaged or cut short";
 
 /// Reports whether a failure is due to a lack of descriptors, processes or memory, which may become
 /// available. System errors of `dlopen`, threads and processes are reported as text.
@@ -312,7 +306,7 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
     run.own(prepared.owner);
     let (id, start) = (queued.id.clone(), prepared.plan().start.clone());
     let begun = app.read(async move |store| store.begun_run(&id, &start).await);
-    match begun.await.map_err(JobError::Store)? {
+    match begun.await? {
         Some(stored) => prepared.resume(stored)?,
         None => prepared.name(queued.id.clone()),
     }

@@ -26,7 +26,7 @@ pub enum JobError {
     Device(String),
     /// The results could not be stored; everything announced is stored.
     #[error(transparent)]
-    Store(StoreError),
+    Store(#[from] StoreError),
     /// The tuner itself failed.
     #[error(transparent)]
     Failed(#[from] anyhow::Error),
@@ -80,15 +80,6 @@ pub(crate) fn usage(error: impl std::fmt::Display) -> JobError {
     JobError::Usage(format!("error: {error}"))
 }
 
-/// Converts a failure of the store.
-pub(crate) fn store_error(error: StoreError) -> JobError {
-    if error.is_bad_input() {
-        usage(error)
-    } else {
-        JobError::Store(error)
-    }
-}
-
 /// Converts a failure of a device or of its compiler.
 pub(crate) fn device_error(error: BoxError) -> JobError {
     engine_error(EngineError::Device(error))
@@ -97,7 +88,7 @@ pub(crate) fn device_error(error: BoxError) -> JobError {
 /// Converts a failure of an engine.
 pub(crate) fn engine_error(error: EngineError) -> JobError {
     match error {
-        EngineError::Store(error) => store_error(error),
+        EngineError::Store(error) => error.into(),
         EngineError::Fleet(error) => usage(error),
         EngineError::Device(error) => match error.downcast::<WorkerError>() {
             Ok(unusable) if matches!(*unusable, WorkerError::Unusable(_)) => {

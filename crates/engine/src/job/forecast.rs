@@ -1,6 +1,6 @@
 //! Forecast of a run: its tasks in order, with estimated times.
 
-use super::{JobError, Prepared, store_error};
+use super::{JobError, Prepared};
 use crate::schedule::FIRST_TRIALS;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -74,7 +74,7 @@ impl Prepared {
 
     async fn costs(&self, store: &Store) -> Result<HashMap<(String, String), f64>, JobError> {
         let costs = store.trial_costs(&self.plan.start).await;
-        let costs = costs.map_err(store_error)?.into_iter();
+        let costs = costs?.into_iter();
         Ok(costs
             .map(|cost| ((cost.kernel, cost.problem), cost.seconds))
             .collect())

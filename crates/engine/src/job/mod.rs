@@ -25,7 +25,7 @@ mod tasks;
 pub(crate) use cuda::closed;
 pub use cuda::{absent, automatic, facts as facts_of, helpers};
 pub use error::JobError;
-pub(crate) use error::{device_error, engine_error, store_error, usage};
+pub(crate) use error::{device_error, engine_error, usage};
 pub use identity::reference_hash;
 pub use setup::{absolute, virtual_facts};
 pub(crate) use setup::{compiler_with, requested_target};
@@ -165,7 +165,7 @@ impl Prepared {
     /// The run used another strategy, or the store cannot be read.
     pub async fn resume_latest(&mut self, store: &Store) -> Result<(), JobError> {
         let found = store.unfinished_run(&self.plan.start).await;
-        match found.map_err(store_error)? {
+        match found? {
             Some(stored) => self.resume(stored),
             None => {
                 self.notes.push(

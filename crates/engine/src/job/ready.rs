@@ -137,7 +137,7 @@ impl Prepared {
         let start = &self.plan.start;
         // A repeated run would know of each task what the run before it measured of the others, and
         // take another path than that run.
-        let without = store.runs_of_same_tasks(start).await.map_err(usage)?;
+        let without = store.runs_of_same_tasks(start).await?;
         let loaded = knowledge::load(start, store, files, before.as_ref(), &without).await?;
         let (gathered, mut noted) = loaded;
         let mut predictions = std::mem::take(&mut self.prior_experiences).into_iter();
@@ -169,7 +169,7 @@ impl Prepared {
         let mut known = Vec::with_capacity(start.tasks.len());
         for task in &start.tasks {
             let trials = store.known_trials(start, task).await;
-            known.push(trials.map_err(super::store_error)?);
+            known.push(trials?);
         }
         self.plan.known = known;
         Ok(())
