@@ -115,7 +115,6 @@ impl Comparison {
     }
 
     fn element(&mut self, index: u64, got: f64, [want, tolerance]: [f64; 2]) {
-        self.bias.add(got - want, want);
         // Equal infinities agree; NaN agrees only with NaN; any other non-finite value is wrong.
         let difference = if got == want || (got.is_nan() && want.is_nan()) {
             0.0
@@ -179,8 +178,8 @@ impl Comparison {
     /// Describes the number of wrong elements and the first one with both values.
     #[must_use]
     pub fn describe(&self, output: &str, shape: &[u64]) -> String {
-        match self.first_wrong {
-            Some((index, got, want, tolerance)) => format!(
+        match (self.first_wrong, self.biased) {
+            (Some((index, got, want, tolerance)), _) => format!(
                 "{} of {} elements of `{output}` are wrong; first {output}{} = {}{}",
                 self.wrong,
                 self.compared,
@@ -189,10 +188,8 @@ impl Comparison {
                 self.pattern
                     .map_or_else(String::new, |all| all.describe(self.compared, shape)),
             ),
-            None if self.biased.is_some() => {
-                bias::describe(self.biased.unwrap_or_default(), output)
-            }
-            None => format!(
+            (None, Some(error)) => bias::describe(error, output),
+            (None, None) => format!(
                 "the error norm of a tile of `{output}` is {:.2} times its bound though each element is within its own: precision was lost across the tile",
                 self.max_error
             ),
@@ -293,6 +290,7 @@ pub fn with_reference(
     mut expected: impl FnMut(u64, f64) -> [f64; 2],
 ) -> Comparison {
     let mut result = Comparison::default();
+    let biased = bias::is_checked(element);
     for index in range {
         let (got, want) = (from(element, bytes, index), from(element, reference, index));
         let value = element.decode(want);
@@ -304,6 +302,9 @@ pub fn with_reference(
         let got = element.decode(got);
         // The reference's own result is never wrong, however far it is from the centre.
         let centre = if got == value { value } else { centre };
+        if biased {
+            result.bias.add(got - centre, centre);
+        }
         result.element(index, got, [centre, tolerance]);
     }
     result

@@ -267,6 +267,11 @@ fn beside_reference(
     })
 }
 
+/// Reports whether an argument is filled with floating-point numbers that are not fields of structs.
+fn is_plain_float(argument: &PlanArgument) -> bool {
+    argument.role.is_filled() && argument.layout.is_none() && argument.element.is_float()
+}
+
 /// Bytes of all inputs in order and the rules for the result.
 struct CaseData {
     inputs: Vec<Arc<[u8]>>,

@@ -3,7 +3,7 @@
 //! A maximum that starts at zero, or bits of floats that are compared as whole numbers, are correct where
 //! each row has a positive number, as nearly all rows of random numbers have.
 
-use super::{CaseInputs, beside_reference};
+use super::{CaseInputs, beside_reference, is_plain_float};
 use std::sync::Arc;
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, PlanArgument};
@@ -30,10 +30,7 @@ fn is_symmetric(argument: &PlanArgument) -> bool {
         Fill::Uniform { min, max } => min == -max,
         _ => false,
     };
-    symmetric
-        && argument.role.is_filled()
-        && argument.layout.is_none()
-        && argument.element.is_float()
+    symmetric && is_plain_float(argument)
 }
 
 fn negated(bytes: &[u8], argument: &PlanArgument) -> Arc<[u8]> {

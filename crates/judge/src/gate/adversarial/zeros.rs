@@ -1,6 +1,6 @@
 //! Inputs with zeros, for plans with a reference kernel.
 
-use super::{CaseInputs, beside_reference};
+use super::{CaseInputs, beside_reference, is_plain_float};
 use rand::{RngExt as _, SeedableRng as _};
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn can_hold_zeros(argument: &PlanArgument) -> bool {
         Fill::Uniform { min, max } => min <= 0.0 && max >= 0.0,
         _ => false,
     };
-    zero && argument.role.is_filled() && argument.layout.is_none() && argument.element.is_float()
+    zero && is_plain_float(argument)
 }
 
 /// Sets a row and scattered elements to zero. Inputs of a few numbers, such as a scale, are unchanged.

@@ -10,14 +10,19 @@ use tuner_core::element::Element;
 /// Standard errors that a systematic error must exceed.
 const STANDARD_ERRORS: f64 = 6.0;
 
+/// Reports whether the rounding of a type is above other errors, so that outputs of it are checked.
+pub(super) fn is_checked(element: Element) -> bool {
+    element.unit_roundoff() >= Element::F16.unit_roundoff()
+}
+
 /// Returns the systematic error that a kernel with this relative tolerance may have: one rounding of a factor
 /// that all elements share, such as a scale in a 16-bit type, and the truncation of sums. Zero for types
-/// whose rounding is not above other errors.
+/// that are not checked.
 pub(in crate::gate) fn limit(element: Element, relative: f64) -> f64 {
-    let rounding = element.unit_roundoff();
-    if rounding < Element::F16.unit_roundoff() {
+    if !is_checked(element) {
         return 0.0;
     }
+    let rounding = element.unit_roundoff();
     rounding.min(Element::Bf16.unit_roundoff()) + relative - 2.0 * rounding
 }
 
