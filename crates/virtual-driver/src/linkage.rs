@@ -1,8 +1,9 @@
 //! Linkage of a program with the CUDA runtime, and its embedded images.
 
+use cuda_shim::redirect::{Runtime, runtime_in};
 use object::Endianness;
-use object::elf::{DT_NEEDED, FileHeader64, SHT_SYMTAB};
-use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable, Sym as _};
+use object::elf::{DT_NEEDED, FileHeader64};
+use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable};
 
 /// Linkage of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,10 +22,6 @@ pub enum Linkage {
 
 /// Section of the images that the compiler embeds.
 const SECTION: &[u8] = b".nv_fatbin";
-/// Function of the runtime that each program with kernels calls.
-const REGISTRATION: &str = "__cudaRegisterFatBinary";
-/// Function that CUDA 12 removed.
-const OLD_FUNCTION: &str = "cudaUnbindTexture";
 /// Begin of the runtime libraries' names.
 const LIBRARY: &str = "libcudart.so.";
 
@@ -66,27 +63,13 @@ fn read(bytes: &[u8]) -> object::read::Result<Linkage> {
         Some(name) if known.contains(&name.as_str()) => Linkage::Shared,
         Some(name) => Linkage::OldRuntime(name),
         None if sections.section_by_name(endian, SECTION).is_none() => Linkage::Other,
-        None => linkage_of_runtime(bytes, endian, &sections)?,
-    })
-}
-
-/// Finds out by the symbol table how a runtime is part of a program with kernels.
-fn linkage_of_runtime(
-    bytes: &[u8],
-    endian: Endianness,
-    sections: &Sections<'_>,
-) -> object::read::Result<Linkage> {
-    let symbols = sections.symbols(endian, bytes, SHT_SYMTAB)?;
-    let has = |wanted: &str| {
-        symbols.iter().any(|symbol| {
-            let name = symbol.name(endian, symbols.strings());
-            name.is_ok_and(|name| name == wanted.as_bytes()) && !symbol.is_undefined(endian)
-        })
-    };
-    Ok(match (has(REGISTRATION), has(OLD_FUNCTION)) {
-        (false, _) => Linkage::StrippedRuntime,
-        (true, true) => Linkage::OldRuntime("the runtime of CUDA 11 or older".to_owned()),
-        (true, false) => Linkage::StaticRuntime,
+        None => match runtime_in(bytes) {
+            None => Linkage::StrippedRuntime,
+            Some(Runtime::Older) => {
+                Linkage::OldRuntime("the runtime of CUDA 11 or older".to_owned())
+            }
+            Some(Runtime::Cuda12 | Runtime::Cuda13) => Linkage::StaticRuntime,
+        },
     })
 }
 

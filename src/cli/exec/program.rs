@@ -226,7 +226,9 @@ pub(super) fn spawn(
         .envs(target.environment(socket));
     // Some tools, such as AddressSanitizer, want no library before their own: only where it is needed.
     if program.redirects && target.is_virtual() {
-        command.env("LD_PRELOAD", before_others(redirection));
+        let before = std::env::var_os("LD_PRELOAD");
+        let preloaded = in_front(redirection, before.as_deref());
+        command.env("LD_PRELOAD", preloaded.context("LD_PRELOAD")?);
     }
     if let Some(folder) = &program.folder {
         command.current_dir(folder);
@@ -247,16 +249,6 @@ pub(super) fn spawn(
 /// Prepends a folder to a list of folders.
 fn in_front(folder: PathBuf, before: Option<&OsStr>) -> Result<OsString, JoinPathsError> {
     std::env::join_paths(std::iter::once(folder).chain(search_path::folders(before)))
-}
-
-/// Returns the value of `LD_PRELOAD` with a library before the others.
-fn before_others(library: PathBuf) -> OsString {
-    let mut all = library.into_os_string();
-    if let Some(before) = std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty()) {
-        all.push(":");
-        all.push(before);
-    }
-    all
 }
 
 /// Returns the list of folders in an environment variable with another one appended.

@@ -18,6 +18,8 @@ mod loaded;
 pub mod slots;
 mod symbols;
 
+pub use symbols::{Runtime, runtime_in};
+
 use loaded::Object;
 use symbols::Function;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Version of a runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Runtime {
+pub enum Runtime {
     /// Before CUDA 12.
     Older,
     /// CUDA 12.
@@ -42,16 +42,30 @@ const REMOVED: [&str; 2] = ["cudaUnbindTexture", "cudaGetDeviceProperties_v2"];
 pub(super) fn find_runtime(path: &Path) -> Option<(Runtime, Vec<Function>)> {
     let file = File::open(path).ok()?;
     let functions = read_functions(&|offset, bytes| read_at(&file, offset, bytes))?;
+    Some((version(&functions)?, functions))
+}
+
+/// Returns the version of the runtime that is linked into a file with these bytes; `None` as for [`find_runtime`].
+#[must_use]
+pub fn runtime_in(file: &[u8]) -> Option<Runtime> {
+    let part = |offset: u64, bytes: usize| {
+        let start = usize::try_from(offset).ok()?;
+        Some(file.get(start..start.checked_add(bytes)?)?.to_vec())
+    };
+    version(&read_functions(&part)?)
+}
+
+/// Returns the version of a runtime by its functions; `None` if they are not those of one.
+fn version(functions: &[Function]) -> Option<Runtime> {
     let has = |name: &str| functions.iter().any(|function| function.name == name);
     if !has(REGISTRATION) {
         return None;
     }
-    let runtime = match REMOVED.map(has) {
+    Some(match REMOVED.map(has) {
         [true, _] => Runtime::Older,
         [false, true] => Runtime::Cuda12,
         [false, false] => Runtime::Cuda13,
-    };
-    Some((runtime, functions))
+    })
 }
 
 fn read_at(file: &File, offset: u64, bytes: usize) -> Option<Vec<u8>> {
