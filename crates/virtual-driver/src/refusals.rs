@@ -2,6 +2,7 @@
 
 use cuda_shim::errors::{self, Code};
 use cuda_shim::protocol::COOPERATIVE;
+use vgpu::arch::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK, exceeds};
 
 use crate::device::{Device, Function};
 use crate::launches::Request;
@@ -32,13 +33,13 @@ impl Device {
         let [x, y, z] = request.block;
         let [grid_x, grid_y, grid_z] = request.grid;
         let empty = request.block.contains(&0) || request.grid.contains(&0);
-        // CUDA C++ Programming Guide, Technical Specifications: equal for all compute capabilities.
-        if empty || x > 1024 || y > 1024 || z > 64 || threads > 1024 {
+        if empty || exceeds(request.block, MAX_BLOCK) || threads > u64::from(MAX_THREADS_PER_BLOCK)
+        {
             let text =
                 format!("a block of {x}×{y}×{z} threads in a grid of {grid_x}×{grid_y}×{grid_z}");
             return refused(errors::INVALID_CONFIGURATION, text);
         }
-        if grid_x > i32::MAX as u32 || grid_y > 65_535 || grid_z > 65_535 {
+        if exceeds(request.grid, MAX_GRID) {
             let text = format!("a grid of {grid_x}×{grid_y}×{grid_z} blocks");
             return refused(errors::INVALID_CONFIGURATION, text);
         }

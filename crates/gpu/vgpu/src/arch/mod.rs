@@ -127,6 +127,21 @@ figures! {
 
 /// Maximum number of threads in a block on every supported GPU.
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
+/// Maximum blocks of a grid and threads of a block in x, y and z on every supported GPU (CUDA C++ Programming
+/// Guide, Technical Specifications).
+pub const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+/// See [`MAX_GRID`].
+pub const MAX_BLOCK: [u32; 3] = [MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_BLOCK, 64];
+
+/// Reports whether an extent of a grid or block is above its limit.
+#[must_use]
+pub fn exceeds(extents: [u32; 3], limits: [u32; 3]) -> bool {
+    extents
+        .iter()
+        .zip(limits)
+        .any(|(extent, most)| *extent > most)
+}
+
 /// Local memory of a thread on every supported GPU, bytes.
 pub const LOCAL_BYTES: u32 = 512 * 1024;
 /// Shared memory of a block without opting in, bytes.

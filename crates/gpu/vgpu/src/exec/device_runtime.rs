@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::access::{CheckedLocation, Touch, split};
 use super::cta::Cta;
 use super::warp::Warp;
+use crate::arch::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK, exceeds};
 use crate::lower::program::{External, RuntimeCall};
 
 /// `cudaSuccess`, and the errors that calls in a kernel return.
@@ -40,10 +41,6 @@ const ERRORS: [(u64, &str, &str); 6] = [
 
 /// Depth of nested launches that CUDA permits.
 const MAX_NESTING: u32 = 24;
-/// Largest grid and block, by axis, and threads of a block.
-const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65535, 65535];
-const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
-const MAX_THREADS: u64 = 1024;
 /// The first handle of a stream or an event: smaller ones are streams that CUDA names.
 const FIRST_HANDLE: u64 = 0x100;
 /// `cudaStreamTailLaunch`.
@@ -103,7 +100,7 @@ pub struct DeviceOperation {
 pub(super) struct DeviceRuntime {
     /// Launches without parameters, by the addresses of their parameter buffers.
     buffers: BTreeMap<u64, (DeviceLaunch, u32)>,
-    /// What the block started, in the order of the calls.
+    /// Operations that the block started, in the order of the calls.
     pub(super) operations: Vec<DeviceOperation>,
     /// The last error of a thread.
     errors: BTreeMap<usize, u64>,
@@ -219,12 +216,12 @@ impl Cta<'_> {
         let (entry, bytes) = kernel.cloned().ok_or(INVALID_DEVICE_FUNCTION)?;
         let extent = |cta: &Self, number| [0, 4, 8].map(|at| cta.word(w, call, number, at, lane));
         let (grid, block) = (extent(self, 1), extent(self, 2));
-        let fits = |extent: [u32; 3], most: [u32; 3]| {
-            let mut axes = extent.into_iter().zip(most);
-            axes.all(|(extent, most)| (1..=most).contains(&extent))
-        };
+        let is_refused = |extent: [u32; 3], most| extent.contains(&0) || exceeds(extent, most);
         let threads: u64 = block.iter().map(|extent| u64::from(*extent)).product();
-        if !fits(grid, MAX_GRID) || !fits(block, MAX_BLOCK) || threads > MAX_THREADS {
+        if is_refused(grid, MAX_GRID)
+            || is_refused(block, MAX_BLOCK)
+            || threads > u64::from(MAX_THREADS_PER_BLOCK)
+        {
             return Err(INVALID_CONFIGURATION);
         }
         let address = match self.take_block(bytes.max(1).into(), 16) {

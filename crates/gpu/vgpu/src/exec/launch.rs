@@ -256,7 +256,7 @@ pub struct LaunchReport {
     pub output: Vec<u8>,
     /// Bytes of text before that, which are lost.
     pub output_dropped: u64,
-    /// What the kernel started, by block and in each in the order of the calls. The caller runs it.
+    /// Operations that the kernel started, by block and in each in the order of the calls. The caller runs them.
     pub operations: Vec<DeviceOperation>,
     /// Executed work.
     pub counters: Counters,

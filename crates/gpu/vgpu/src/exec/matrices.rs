@@ -286,13 +286,9 @@ fn sparse_operands<'a>(
 
 /// Executes `mma.sync` on matrices of bits.
 pub(super) fn mma_bits(w: &mut Warp, m: &MmaBits) {
-    let file = &w.regs.r32;
-    let take = |rows: &[u32]| -> Vec<&Row> { rows.iter().map(|r| &file[*r as usize]).collect() };
-    let mut d = vec![[0; 32]; m.d.len()];
-    m.form.run(&take(&m.a), &take(&m.b), &take(&m.c), &mut d);
-    for (row, value) in m.d.iter().zip(&d) {
-        w.regs.r32[*row as usize] = *value;
-    }
+    on_rows(w, [&m.a, &m.b, &m.c], &m.d, |[a, b, c], d| {
+        m.form.run(&a, &b, &c, d);
+    });
 }
 
 /// Executes `mma.sync` in double precision.
@@ -309,11 +305,23 @@ pub(super) fn mma_f64(w: &mut Warp, m: &MmaF64) {
 
 /// Executes `wmma.mma` on rows.
 pub(super) fn wmma(w: &mut Warp, m: &WmmaOp) {
+    on_rows(w, [&m.a, &m.b, &m.c], &m.d, |[a, b, c], d| {
+        m.form.run(&a, &b, &c, d);
+    });
+}
+
+/// Runs a product of the rows of A, B and C, and stores the rows of D.
+fn on_rows(
+    w: &mut Warp,
+    operands: [&[u32]; 3],
+    result: &[u32],
+    run: impl FnOnce([Vec<&Row>; 3], &mut [Row]),
+) {
     let file = &w.regs.r32;
-    let take = |rows: &[u32]| -> Vec<&Row> { rows.iter().map(|r| &file[*r as usize]).collect() };
-    let mut d = vec![[0; 32]; m.d.len()];
-    m.form.run(&take(&m.a), &take(&m.b), &take(&m.c), &mut d);
-    for (row, value) in m.d.iter().zip(&d) {
+    let operands = operands.map(|rows| rows.iter().map(|r| &file[*r as usize]).collect());
+    let mut d = vec![[0; 32]; result.len()];
+    run(operands, &mut d);
+    for (row, value) in result.iter().zip(&d) {
         w.regs.r32[*row as usize] = *value;
     }
 }

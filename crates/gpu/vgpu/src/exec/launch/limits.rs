@@ -1,7 +1,9 @@
 //! Checks of a launch against the limits of the device.
 
 use super::{Launch, LaunchError};
-use crate::arch::{Arch, LOCAL_BYTES, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT};
+use crate::arch::{
+    Arch, LOCAL_BYTES, MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT, exceeds,
+};
 use crate::exec::cluster;
 use crate::lower::program::Program;
 use crate::module::Entry;
@@ -15,8 +17,7 @@ pub(super) fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), Lau
     if launch.block.contains(&0) {
         return refuse("block", launch.block, "a dimension is zero".to_owned());
     }
-    let [x, y, z] = launch.grid;
-    if x > i32::MAX as u32 || y > 65_535 || z > 65_535 {
+    if exceeds(launch.grid, MAX_GRID) {
         return refuse(
             "grid",
             launch.grid,
@@ -24,7 +25,7 @@ pub(super) fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), Lau
         );
     }
     // The largest 32-bit block number is reserved (`NONE`, `SEVERAL_BLOCKS`).
-    let blocks = u128::from(x) * u128::from(y) * u128::from(z);
+    let blocks: u128 = launch.grid.map(u128::from).into_iter().product();
     if blocks > u128::from(u32::MAX - 1) {
         return refuse(
             "grid",
@@ -35,7 +36,7 @@ pub(super) fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), Lau
     let [x, y, z] = launch.block.map(u64::from);
     let threads = x.saturating_mul(y).saturating_mul(z);
     let limit = u64::from(MAX_THREADS_PER_BLOCK);
-    if x > limit || y > limit || z > 64 || threads > limit {
+    if exceeds(launch.block, MAX_BLOCK) || threads > limit {
         let why = format!("{threads} threads; a block has at most {limit}, and 64 in z");
         return refuse("block", launch.block, why);
     }
