@@ -18,6 +18,10 @@ const TYPES: [&str; 4] = ["struct", "class", "union", "enum"];
 /// Returns the names of macros that expand to attributes alone.
 #[must_use]
 pub fn attribute_macros(text: &str) -> BTreeSet<String> {
+    // Most texts have none, and each compile asks.
+    if !has_attributes(text) {
+        return BTreeSet::new();
+    }
     let code = blanked(text, false);
     let defined = code.lines().filter_map(|line| {
         let rest = line.trim_start().strip_prefix('#')?.trim_start();
@@ -35,11 +39,15 @@ pub fn attribute_macros(text: &str) -> BTreeSet<String> {
     defined.collect()
 }
 
+fn has_attributes(text: &str) -> bool {
+    ATTRIBUTES.iter().any(|word| text.contains(word))
+}
+
 /// Moves attributes after the braces of types to their keyword, where host compilers and NVRTC agree on the
 /// meaning. Lines keep their numbers. `macros` are names of [`attribute_macros`].
 #[must_use]
 pub fn with_leading_attributes<'t>(text: &'t str, macros: &BTreeSet<String>) -> Cow<'t, str> {
-    if !ATTRIBUTES.iter().any(|word| text.contains(word)) && macros.is_empty() {
+    if !has_attributes(text) && macros.is_empty() {
         return Cow::Borrowed(text);
     }
     let code = blanked(text, true);

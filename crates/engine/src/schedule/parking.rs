@@ -17,12 +17,14 @@ const LEAST_SECONDS: f64 = 10.0;
 impl<W> Schedule<W> {
     /// Reports whether a candidate waits until those of other tasks are done.
     pub(super) fn is_parked(&self, flight: &Flight<W>) -> bool {
-        let waits = match flight.state {
+        if !self.parks || flight.resumed {
+            return false;
+        }
+        match flight.state {
             State::Stopped => true,
             State::Preparing | State::Prepared(..) => self.is_last(flight.task),
             State::OnDevice | State::Proving | State::ProvingWhole(_) | State::Judged(_) => false,
-        };
-        self.parks && waits && !flight.resumed
+        }
     }
 
     /// Reports whether a task is postponed behind all others.
