@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tuner_core::escape;
 
-/// Whether tables show all columns even on a narrow terminal.
+/// If true, tables show all columns even on a narrow terminal.
 static WIDE: AtomicBool = AtomicBool::new(false);
 
 /// Makes tables show all columns.

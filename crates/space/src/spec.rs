@@ -267,28 +267,6 @@ pub struct MapText {
     pub nan_fill: Expr,
 }
 
-/// Stored identities are computed from this text: a field added by a later version is included only
-/// if it is not at its default.
-impl std::fmt::Debug for MapText {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut text = f.debug_struct("MapText");
-        text.field("element", &self.element)
-            .field("shape", &self.shape)
-            .field("strides", &self.strides)
-            .field("boxes", &self.boxes)
-            .field("steps", &self.steps)
-            .field("lower", &self.lower)
-            .field("upper", &self.upper)
-            .field("swizzle", &self.swizzle);
-        if self.swizzle_atom.text() != "16" {
-            text.field("swizzle_atom", &self.swizzle_atom);
-        }
-        text.field("interleave", &self.interleave);
-        text.field("l2_promotion", &self.l2_promotion);
-        text.field("nan_fill", &self.nan_fill).finish()
-    }
-}
-
 impl MapText {
     /// Returns the expressions in the order in which they are evaluated, each with its key.
     pub(crate) fn expressions(&self) -> impl Iterator<Item = (&'static str, &Expr)> {

@@ -124,6 +124,19 @@ const PERIODS: &str = "falls AS (
     ORDER BY kernel, problem, device, device_kind, timing, task";
 
 impl Store {
+    /// Returns every commit with a result.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn commits(&self) -> Result<Vec<String>, StoreError> {
+        sqlx::query_scalar(
+            "SELECT DISTINCT git_commit FROM provenance WHERE git_commit IS NOT NULL ORDER BY 1",
+        )
+        .fetch_all(&mut *self.reader().await?)
+        .await
+        .with_path(&self.path)
+    }
+
     /// Returns the best configuration after each run, oldest first; sorted by kernel, problem and
     /// device. `top` and `timings` of the query are ignored.
     ///

@@ -373,19 +373,6 @@ impl Store {
             .with_path(&self.path)
     }
 
-    /// Returns every commit with a result.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub async fn commits(&self) -> Result<Vec<String>, StoreError> {
-        sqlx::query_scalar(
-            "SELECT DISTINCT git_commit FROM provenance WHERE git_commit IS NOT NULL ORDER BY 1",
-        )
-        .fetch_all(&mut *self.reader().await?)
-        .await
-        .with_path(&self.path)
-    }
-
     /// Returns the names of the kernels with any verdict.
     ///
     /// # Errors

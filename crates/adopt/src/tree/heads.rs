@@ -75,7 +75,7 @@ struct Group {
 /// Brackets around a position.
 #[derive(Debug, Clone, Default)]
 struct Scope {
-    /// Whether each open brace is that of a namespace or of `extern "C"`.
+    /// Open braces: true for those of a namespace or of `extern "C"`.
     open: Vec<bool>,
     parentheses: usize,
     /// Text since the last declaration.

@@ -127,15 +127,9 @@ impl<'a> Block<'a> {
                 rank,
             };
             let registers = Registers::new(place, Arc::clone(&inputs.banks));
-            let lanes = (threads - warp * 32).min(32);
+            let (lanes, start) = ((threads - warp * 32).min(32), inputs.program.start);
             let traced = inputs.traced.then_some(count as usize);
-            Warp::new(
-                registers,
-                lanes,
-                inputs.program.start,
-                inputs.local_bytes,
-                traced,
-            )
+            Warp::new(registers, lanes, start, inputs.local_bytes, traced)
         });
         Block {
             warps: warps.collect(),

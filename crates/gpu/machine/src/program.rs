@@ -21,7 +21,7 @@ pub(super) struct Step {
 
 /// The instructions of a kernel.
 pub(super) struct Program {
-    /// Where threads begin.
+    /// Step at which threads begin.
     pub(super) start: u32,
     pub(super) steps: Vec<Step>,
     pub(super) opcodes: Vec<&'static str>,
