@@ -5,6 +5,7 @@ mod heads;
 use super::AdoptError;
 use super::macros::Launching;
 use cuda_source::tree::parse;
+pub(crate) use heads::opens_scope;
 use heads::{HeadGroup, head_groups};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

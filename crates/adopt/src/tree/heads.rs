@@ -82,6 +82,13 @@ struct Scope {
     head: String,
 }
 
+/// Reports whether the brace after this text opens a namespace or `extern "C"`, whose declarations are those of
+/// the file.
+pub(crate) fn opens_scope(head: &str) -> bool {
+    let head = words(head);
+    head.contains(&"namespace") || head == ["extern"]
+}
+
 impl Scope {
     fn is_file(&self) -> bool {
         self.parentheses == 0 && self.open.iter().all(|scope| *scope)
@@ -91,9 +98,7 @@ impl Scope {
         for c in line.chars() {
             match c {
                 '{' => {
-                    let head = words(&self.head);
-                    self.open
-                        .push(head.contains(&"namespace") || head == ["extern"]);
+                    self.open.push(opens_scope(&self.head));
                     self.head.clear();
                 }
                 '}' => {

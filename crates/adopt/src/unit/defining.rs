@@ -194,8 +194,7 @@ impl Defining {
                     continue;
                 }
                 '{' => {
-                    let head = words(part(begin, at));
-                    open.push(head.contains(&"namespace") || head == ["extern"]);
+                    open.push(tree::opens_scope(part(begin, at)));
                     begin = next;
                 }
                 '}' => {
