@@ -202,12 +202,13 @@ def run_on_host(
     defines: Optional[Mapping[str, Any]] = None,
     block_size_names: Optional[List[str]] = None,
 ) -> List[Any]:
-    """Runs a kernel as `run_kernel` does and returns arrays and scalars of NumPy; inputs are those that were given."""
+    """Runs a kernel as `run_kernel` does, on arrays and scalars of NumPy, and returns such; inputs are those that were
+    given."""
     check_kinds(locals())
     _refuse(lang, kernel_source, texmem_args)
     tune_params = _values({name: [value] for name, value in params_of(params).items()})
     problem = Problem(
-        kernel_name, kernel_source, problem_size, to_host(arguments), tune_params, [],
+        kernel_name, kernel_source, problem_size, list(arguments), tune_params, [],
         (grid_div_x, grid_div_y, grid_div_z), _block_names(block_size_names, tune_params),
         smem_args, _constants(cmem_args), list(compiler_options or ()), defines,
     )  # fmt: skip
