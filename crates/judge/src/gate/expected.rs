@@ -181,7 +181,8 @@ fn accepts_zeros(plan: &Plan, largest: f64) -> bool {
     accepted && largest > 0.0 && largest.is_finite()
 }
 
-fn warning(detail: String) -> Hazard {
+/// Returns a finding that does not reject the candidate.
+pub(super) fn warning(detail: String) -> Hazard {
     Hazard {
         kind: Verdict::Unchecked,
         detail,

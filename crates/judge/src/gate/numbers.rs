@@ -1,19 +1,34 @@
 //! Runs on numbers that the declared inputs do not contain, or hardly.
 //!
 //! Whole numbers without a fill are 0 to 100, so a kernel that takes bytes for signed or unpacks the lower
-//! half of a byte is correct on them. Nothing limits them, so beside a reference kernel those of 8 and 16 bits
-//! get the whole range. Floating-point inputs whose fill has both signs alike get negative numbers only: no
-//! number that the fill does not have, and no row with a maximum above zero.
+//! half of a byte is correct on them. Nothing limits them, so beside a reference kernel they get the whole range.
+//! Floating-point inputs without a fill get large numbers. All inputs get equal numbers, and those whose fill has
+//! both signs alike negative numbers only: no number that the fill does not have.
 
 use super::adversarial::{Case, Data};
+use super::evidence::add_new;
+use super::expected::warning;
 use super::hard_reference::{budget, named};
 use super::verify::{Gate, Pass, Stop};
 use crate::session::Order;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::PlanArgument;
+use tuner_core::record::Verdict;
 
 /// Times by which results may exceed those on the declared inputs. Above it, they may overflow where the
 /// reference does not.
 const GROWTH_MAX: f64 = 128.0;
+
+/// The cases, in order.
+const CASES: [Case; 7] = [
+    Case::WholeRange,
+    Case::WideRange,
+    Case::Markers,
+    Case::Runs,
+    Case::Negative,
+    Case::Scaled,
+    Case::Ties,
+];
 
 impl Gate<'_> {
     /// Judges the candidate on such numbers. A reference that fails on them is no evidence: they may be
@@ -22,7 +37,7 @@ impl Gate<'_> {
         let Some(reference) = self.reference_budget(first_data) else {
             return Ok(());
         };
-        for case in [Case::WholeRange, Case::Negative] {
+        for case in CASES {
             let data = Data {
                 case: Some(case),
                 ..first_data
@@ -34,9 +49,21 @@ impl Gate<'_> {
                 false => Ok(()),
             };
             self.block_budget = None;
-            named(judged, data).map_err(|stop| with_help(stop, case))?;
+            match named(judged, data).map_err(|stop| with_help(stop, case)) {
+                Err(Stop::Rejected(found)) if case == Case::Ties && self.may_choose(&found) => {
+                    add_new(&mut self.warnings, vec![warning(found.detail)]);
+                }
+                judged => judged?,
+            }
         }
         Ok(())
+    }
+
+    /// Reports whether wrong results may be another choice among equal numbers: an index, or the order of a
+    /// sort.
+    fn may_choose(&self, found: &Judgement) -> bool {
+        let whole = |argument: &PlanArgument| !argument.element.is_float();
+        found.verdict == Verdict::Incorrect && self.plan.compared().any(whole)
     }
 
     fn on_numbers(&mut self, data: Data, first: &Pass, reference: u64) -> Result<(), Stop> {
@@ -84,7 +111,14 @@ impl Gate<'_> {
 /// Appends what to do about numbers that the kernel need not take.
 fn with_help(stop: Stop, case: Case) -> Stop {
     let help = match case {
-        Case::WholeRange => "; if its whole numbers are limited, give those inputs a `fill`",
+        Case::WholeRange | Case::WideRange | Case::Markers => {
+            "; if its whole numbers are limited, give those inputs a `fill`"
+        }
+        Case::Scaled => {
+            "; if its numbers are limited, give those inputs a `fill`, such as `normal`"
+        }
+        Case::Ties => "; another choice among equal numbers is no error",
+        Case::Runs => "; if its numbers are all different, give it `fill: permutation`",
         _ => "; if an input is never negative throughout, give it a `fill` of its range",
     };
     match stop {

@@ -9,6 +9,9 @@ const SELECTION_KEYS_MAX: u64 = 2048;
 /// Difference of scores at which all other weights vanish in float32.
 const DECISIVE_SCORE_GAP: f64 = 120.0;
 
+/// Scores of the negative case: their exponentials are zero in float32.
+const LOWEST_SCORE: f64 = -200.0;
+
 struct Heads {
     heads: u64,
     queries: u64,
@@ -82,13 +85,23 @@ pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<CaseData> {
             plain(form, q, k, |i| form.end(2, i, most))
         }
         Case::Contained => return contained(form, &heads),
-        Case::Integers
-        | Case::Masked
-        | Case::Zeros
-        | Case::LongRow
-        | Case::WholeRange
-        | Case::Negative => return None,
+        Case::Negative => negative(form, &heads),
+        _ => return None,
     })
+}
+
+/// Scores lie far below zero, where weights relative to a score of zero vanish.
+fn negative(form: &Form<'_>, heads: &Heads) -> CaseData {
+    let depth = heads.depth;
+    let first = |i: u64| i.is_multiple_of(depth);
+    let key = LOWEST_SCORE / (8.0 * heads.scale);
+    let key = key.max(-extreme(form.element(1)));
+    plain(
+        form,
+        |i| if first(i) { 8.0 } else { form.noise(0, i) },
+        |i| if first(i) { key } else { form.noise(1, i) },
+        |i| form.noise(2, i),
+    )
 }
 
 /// Scores of one column rise from 0 to 60 over the keys, or fall if `sign` is negative.

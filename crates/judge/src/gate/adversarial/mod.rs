@@ -3,14 +3,16 @@
 //! Random numbers hide mistakes: a softmax without its maximum is correct on N(0, 1), a dropped key of small
 //! weight is below every tolerance, a tile that reads its neighbour multiplies it by zero. Each case
 //! exposes one kind of mistake. The hard inputs of a user's operation are unknown. It gets its declared
-//! fill with several seeds instead, and runs with zeros, without positive numbers, with a long row and empty
-//! rows of a graph, and with short whole numbers over their whole range.
+//! fill with several seeds instead, and runs with zeros, without positive numbers, with large and with equal
+//! numbers, with a long row and empty rows of a graph, and with whole numbers over their whole range.
 
 mod attention;
 mod long_row;
 mod negative;
 mod numbers;
 mod others;
+mod repeated;
+mod scaled;
 mod zeros;
 
 use std::ops::Range;
@@ -91,8 +93,23 @@ pub enum Case {
     /// Whole numbers of 8 and 16 bits over their whole range unless a fill limits them, with a reference
     /// kernel.
     WholeRange,
-    /// Declared values without those above zero, with a reference kernel.
+    /// Whole numbers of 32 and 64 bits over a wide range unless a fill limits them, with a reference kernel.
+    WideRange,
+    /// Some whole numbers are −1 or a number that the reference compares with.
+    Markers,
+    /// Whole numbers in long runs of equal ones, with a reference kernel.
+    Runs,
+    /// Floating-point numbers of which each occurs many times, with a reference kernel.
+    Ties,
+    /// No positive numbers: declared values without those above zero beside a reference kernel, else scores
+    /// far below zero.
     Negative,
+    /// Default values times a power of two, with a reference kernel.
+    Scaled,
+    /// Numbers close to zero.
+    Small,
+    /// Rows whose mean is far larger than their deviation.
+    Shifted,
 }
 
 impl Case {
@@ -115,7 +132,14 @@ impl Case {
             Self::Zeros => "zeros",
             Self::LongRow => "one long row, others empty",
             Self::WholeRange => "short whole numbers of the whole range",
+            Self::WideRange => "whole numbers of a wide range",
+            Self::Markers => "whole numbers that mark an element",
+            Self::Runs => "runs of equal numbers",
+            Self::Ties => "equal numbers",
             Self::Negative => "no positive numbers",
+            Self::Scaled => "large numbers",
+            Self::Small => "small numbers",
+            Self::Shifted => "rows of a large mean",
         }
     }
 
@@ -127,6 +151,7 @@ impl Case {
             "attention" | "attention_f8" => &[
                 Self::Selection,
                 Self::Large,
+                Self::Negative,
                 Self::Contained,
                 Self::OutlierLast,
                 Self::Ascending,
@@ -147,6 +172,7 @@ impl Case {
             ],
             "softmax" => &[
                 Self::Large,
+                Self::Negative,
                 Self::Contained,
                 Self::Masked,
                 Self::OutlierLast,
@@ -157,6 +183,7 @@ impl Case {
                 Self::Extremes,
             ],
             "layernorm" => &[
+                Self::Shifted,
                 Self::Contained,
                 Self::OutlierLast,
                 Self::OutlierFirst,
@@ -166,6 +193,7 @@ impl Case {
             ],
             "reduce_sum" => &[
                 Self::Integers,
+                Self::Small,
                 Self::Contained,
                 Self::OutlierLast,
                 Self::OutlierFirst,
@@ -212,8 +240,13 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
     match case {
         Case::Zeros => return zeros::make(plan, data.seed),
         Case::LongRow => return long_row::make(plan, data.seed),
-        Case::WholeRange => return numbers::make(plan, data.seed),
-        Case::Negative => return negative::make(plan, data.seed),
+        Case::WholeRange => return numbers::short(plan, data.seed),
+        Case::WideRange => return numbers::wide(plan, data.seed),
+        Case::Markers => return numbers::markers(plan, data.seed),
+        Case::Runs => return repeated::runs(plan, data.seed),
+        Case::Ties => return repeated::ties(plan, data.seed),
+        Case::Scaled => return scaled::make(plan, data.seed),
+        Case::Negative if oracle_of(plan).is_none() => return negative::make(plan, data.seed),
         _ => {}
     }
     let form = Form::new(plan, data.seed)?;

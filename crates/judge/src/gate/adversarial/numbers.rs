@@ -1,17 +1,80 @@
-//! Whole numbers of 8 and 16 bits over their whole range, unless the space file limits them.
+//! Whole numbers that the declared inputs do not have, unless the space file limits them.
 //!
-//! Numbers of 32 and 64 bits stay small: on larger ones references overflow and angles lose their meaning,
-//! and most such inputs are counts, lengths and indices.
+//! Those of 8 and 16 bits get their whole range. Those of 32 and 64 bits are often indices, so they get a wide
+//! range in a run of its own, and in another one some numbers that mark an element: −1, and those that the
+//! reference compares with, such as the label of rows to ignore.
 
 use super::{CaseInputs, beside_reference};
-use rand::{RngExt as _, SeedableRng as _};
+use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tuner_core::element::Element;
-use tuner_core::plan::{Plan, PlanArgument};
+use tuner_core::plan::{Plan, PlanArgument, PlanReference};
 
-/// Builds the inputs; `None` if no input can have such numbers. All candidates share them.
-pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
+/// Bits of the largest number of 64 bits: all numbers up to it are exact in float64, and sums of their
+/// products by numbers of a declared range fit.
+const WIDE_BITS: u32 = 40;
+
+/// One in so many elements becomes a marker.
+const ELEMENTS_PER_MARKER: u32 = 8;
+
+/// Most numbers that the reference compares with.
+const MARKERS_MAX: usize = 16;
+
+/// Builds inputs of short numbers; `None` if no input can have them. All candidates share them.
+pub(super) fn short(plan: &Plan, seed: u64) -> Option<CaseInputs> {
+    make(plan, seed, short_range, |range, rng| {
+        i128::from(rng.random_range(range.clone()))
+    })
+}
+
+/// Builds inputs of wide numbers, of any magnitude alike; `None` if no input can have them. All candidates
+/// share them.
+pub(super) fn wide(plan: &Plan, seed: u64) -> Option<CaseInputs> {
+    make(plan, seed, wide_bits, |(bits, signed), rng| {
+        let magnitude = i128::from(rng.next_u64() >> (64 - bits)) >> rng.random_range(0..*bits);
+        match *signed && rng.random_bool(0.5) {
+            true => -1 - magnitude,
+            false => magnitude,
+        }
+    })
+}
+
+/// Builds inputs with markers among the declared numbers; `None` if no input can have them. All candidates
+/// share them.
+pub(super) fn markers(plan: &Plan, seed: u64) -> Option<CaseInputs> {
+    let numbers = markers_of(plan);
+    let takes = |argument: &PlanArgument| is_free(argument) && argument.element.size() >= 4;
+    if !plan.arguments.iter().any(takes) {
+        return None;
+    }
+    beside_reference(plan, seed, |index, argument| {
+        if !takes(argument) {
+            return None;
+        }
+        let mut bytes = argument.content(seed, index).ok()?.to_vec();
+        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ index.rotate_right(16));
+        for value in bytes.chunks_exact_mut(argument.element.size()) {
+            if rng.random_ratio(1, ELEMENTS_PER_MARKER) {
+                let number = numbers.get(rng.random_range(0..numbers.len()))?;
+                let mut made = Vec::new();
+                argument.element.encode_whole(*number, &mut made);
+                value.copy_from_slice(&made);
+            }
+        }
+        Some(bytes.into())
+    })
+}
+
+/// Builds inputs of the numbers that `draw` returns for each input with a range.
+fn make<R>(
+    plan: &Plan,
+    seed: u64,
+    range: fn(&PlanArgument) -> Option<R>,
+    draw: impl Fn(&R, &mut ChaCha8Rng) -> i128,
+) -> Option<CaseInputs> {
     if plan
         .arguments
         .iter()
@@ -21,17 +84,27 @@ pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
     }
     beside_reference(plan, seed, |index, argument| {
         let range = range(argument)?;
-        Some(numbers(argument, &range, seed ^ index.rotate_right(16)))
+        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ index.rotate_right(16));
+        let mut bytes = Vec::new();
+        for _ in 0..argument.count() {
+            argument
+                .element
+                .encode_whole(draw(&range, &mut rng), &mut bytes);
+        }
+        Some(Arc::from(bytes))
     })
+}
+
+/// Reports whether nothing limits the numbers of an input.
+fn is_free(argument: &PlanArgument) -> bool {
+    argument.any_value && argument.layout.is_none()
 }
 
 /// Returns the range of numbers of an input; `None` if they are limited or wide. A sum of a hundred
 /// products of two such numbers fits into 32 bits.
-fn range(argument: &PlanArgument) -> Option<RangeInclusive<i32>> {
-    if !argument.any_value || argument.layout.is_some() {
-        return None;
-    }
+fn short_range(argument: &PlanArgument) -> Option<RangeInclusive<i32>> {
     match argument.element {
+        _ if !is_free(argument) => None,
         Element::I8 => Some(-128..=127),
         Element::U8 => Some(0..=255),
         Element::I16 => Some(-4096..=4095),
@@ -40,12 +113,32 @@ fn range(argument: &PlanArgument) -> Option<RangeInclusive<i32>> {
     }
 }
 
-fn numbers(argument: &PlanArgument, range: &RangeInclusive<i32>, seed: u64) -> Arc<[u8]> {
-    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
-    let mut bytes = Vec::new();
-    for _ in 0..argument.count() {
-        let number = rng.random_range(range.clone());
-        argument.element.encode(f64::from(number), &mut bytes);
+/// Returns the bits of the magnitude of an input's numbers and whether they have a sign; `None` if they are
+/// limited or short.
+fn wide_bits(argument: &PlanArgument) -> Option<(u32, bool)> {
+    match argument.element {
+        _ if !is_free(argument) => None,
+        Element::I32 => Some((31, true)),
+        Element::U32 => Some((32, false)),
+        Element::I64 => Some((WIDE_BITS, true)),
+        Element::U64 => Some((WIDE_BITS, false)),
+        _ => None,
     }
-    bytes.into()
+}
+
+/// Returns −1 and the whole numbers below zero or above the declared range that the reference compares with.
+fn markers_of(plan: &Plan) -> Vec<i128> {
+    let mut found = BTreeSet::from([-1]);
+    if let PlanReference::Kernel { code, .. } = &plan.reference {
+        let compared = code.ptx.lines().map(str::trim_start);
+        let compared = compared.filter(|line| line.contains("setp.") && !line.contains("f32"));
+        let numbers = compared.filter_map(|line| line.trim_end_matches(';').rsplit(',').next());
+        let numbers = numbers.filter_map(|operand| operand.trim().parse::<i128>().ok());
+        found.extend(
+            numbers
+                .filter(|number| !(0..=100).contains(number))
+                .take(MARKERS_MAX),
+        );
+    }
+    found.into_iter().collect()
 }

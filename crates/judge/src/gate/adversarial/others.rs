@@ -130,6 +130,13 @@ fn row_case(form: &Form<'_>, rows: &Rows, case: Case, size: f64) -> Option<CaseD
         Case::Large => {
             first(&|index| 2500.0_f64.min(extreme(form.element(0)) / 4.0) * form.noise(0, index))
         }
+        // Rows differ by little, and exponentials of their numbers are zero in float32.
+        Case::Negative => first(&|index| form.noise(0, index) - 200.0),
+        Case::Shifted => {
+            let mean = 1000.0_f64.min(extreme(form.element(0)) / 4.0);
+            first(&|index| form.noise(0, index) + mean)
+        }
+        Case::Small => first(&|index| form.noise(0, index) * 2f64.powi(-14)),
         Case::Extremes => {
             let most = extreme(form.element(0)).min(1e30 / rows.length as f64);
             first(&|index| form.end(0, index, most))

@@ -149,13 +149,16 @@ impl Row {
         let inverse = 1.0 / (variance + self.epsilon).sqrt();
         let units = 16.0 * self.sums.u;
         let spread = x.iter().map(|v| v.abs()).fold(0.0, f64::max) * inverse;
+        // A sum of equal signs in sequence has the error of a random walk, which the mean passes on.
+        let walk = 2.0 * self.sums.u * n.sqrt() * mean.abs() * inverse;
         (0u64..)
             .zip(x)
             .map(|(i, v)| {
                 let gamma = self.gamma.as_ref().map_or(1.0, |t| t.value_at(i));
                 let beta = self.beta.as_ref().map_or(0.0, |t| t.value_at(i));
                 let normal = (v - mean) * inverse;
-                let slack = (gamma.abs() * (spread + normal.abs()) + beta.abs()) * units;
+                let slack = (gamma.abs() * (spread + normal.abs()) + beta.abs()) * units
+                    + gamma.abs() * walk;
                 self.bound(normal * gamma + beta, slack)
             })
             .collect()
