@@ -369,7 +369,7 @@ fn a_wrong_result_says_which_elements_differ_and_how() {
         ),
         (
             "i % 17 ? 2.0f * x[i] : 7.0f",
-            "every 17th element from 0 on",
+            "one element in 17, from 0 on",
         ),
     ] {
         let folder = scale(formula, "2.0f * x[i]");

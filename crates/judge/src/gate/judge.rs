@@ -47,7 +47,7 @@ impl Gate<'_> {
                     union(&changed, pass.chosen.get(number).map_or(&[], Vec::as_slice))
                 }
                 (Some(_), None) => all_of(argument),
-                (None, None) => self.written(*index, contents, pass)?,
+                (None, None) => self.written(data, number, contents, pass)?,
             });
         }
         if let Some(why) = &pass.uncomparable {
@@ -133,10 +133,12 @@ impl Gate<'_> {
     /// Returns the written element ranges of an output; all must be written if all blocks ran.
     fn written(
         &mut self,
-        index: usize,
+        data: Data,
+        number: usize,
         contents: &Contents,
         pass: &Pass,
     ) -> Result<Vec<Range<u64>>, Stop> {
+        let index = pass.outputs[number].0;
         let argument = &self.plan.arguments[index];
         let element = argument.element;
         let size = element.size() as u64;
@@ -152,6 +154,10 @@ impl Gate<'_> {
                 // Results are not judged here, but the finding is worth a note.
                 self.note.get_or_insert(detail);
                 return Ok(outside(&holes, size, count));
+            }
+            // A reference that leaves them unwritten as well is the space's fault, and is reported as such.
+            if matches!(self.plan.reference, PlanReference::Kernel { .. }) {
+                self.naive(data, number, &all_of(argument), pass)?;
             }
             return Err(self.reject(Verdict::Incorrect, detail));
         }

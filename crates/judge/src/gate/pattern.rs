@@ -130,7 +130,7 @@ impl WrongElements {
         }
         if regular && self.count > 2 {
             let (stride, first) = (self.stride, self.first);
-            return Some(format!("every {stride}th element from {first} on"));
+            return Some(format!("one element in {stride}, from {first} on"));
         }
         if span == self.count {
             let (first, last) = (self.first, self.last);

@@ -137,7 +137,8 @@ pub enum OracleError {
     #[error(
         "the reference kernel leaves elements of `{output}` unwritten on problem {problem}, from \
          element {first} of {count} on: a reference writes every element of every output; see to \
-         its `grid` and `block`, and to the ends of its loops"
+         its `grid` and `block`, and to the ends of its loops, or give `{output}` the role `inout` if \
+         it has gaps by design"
     )]
     ReferenceIncomplete {
         /// The output.

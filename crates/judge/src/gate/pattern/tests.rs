@@ -40,7 +40,7 @@ fn the_usual_patterns_are_named() {
         (at(|i| i >= 73), "the last 7 of 80"),
         (at(|i| i / 10 == 3 && i % 10 != 4), "all lie in row 3"),
         (at(|i| i % 10 == 4), "all lie in column 4"),
-        (at(|i| i % 17 == 3), "every 17th element from 3 on"),
+        (at(|i| i % 17 == 3), "one element in 17, from 3 on"),
         (at(|i| (25..48).contains(&i)), "elements 25 to 47"),
         (
             at(|i| i == 12 || i == 31 || i == 33),
