@@ -5,8 +5,9 @@ use super::naive::{Kernel, KnownElements};
 use super::trials::cost;
 use super::verify::{Gate, Pass, Stop};
 
-/// Least warp instructions of a block.
-const LEAST_BUDGET: u64 = 1 << 14;
+/// Least warp instructions of a block: a search that goes back over a run of equal numbers takes many times an
+/// average block.
+const LEAST_BUDGET: u64 = 1 << 17;
 
 /// Returns the warp instructions of a block after which it is taken for one that does not end: some 64 times
 /// those of an average block of a run of so many lane instructions.
@@ -24,7 +25,7 @@ impl Gate<'_> {
     /// Reports whether the device and the limits permit a run on such inputs.
     pub(super) fn affords_hard(&self, first: &Pass) -> bool {
         // A GPU does not survive an index that leaves a buffer, or a loop without an end.
-        self.session.can_sample() && self.affords_another(first)
+        self.session.can_sample() && !first.sampled && cost(first) <= self.hard_limit()
     }
 
     /// Returns the reference's outputs on inputs of a case; `None` where it fails on them, or where they do

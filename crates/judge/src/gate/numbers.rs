@@ -3,7 +3,7 @@
 //! Whole numbers without a fill are 0 to 100, so a kernel that takes bytes for signed or unpacks the lower
 //! half of a byte is correct on them. Nothing limits them, so beside a reference kernel they get the whole range.
 //! Floating-point inputs without a fill get large numbers. All inputs get equal numbers, and those whose fill has
-//! both signs alike negative numbers only: no number that the fill does not have.
+//! both signs alike numbers of one sign: none that the fill does not have.
 
 use super::adversarial::{Case, Data};
 use super::compare::Comparison;
@@ -24,13 +24,17 @@ const GROWTH_MAX: f64 = 128.0;
 /// product is that of its argument, which is so many times as large as on the declared inputs.
 const MAX_SCALED_ERROR: f64 = 64.0;
 
+/// Precedes the difference on equal numbers of a candidate with results that are whole numbers.
+const CHOICE: &str = "another choice among equal numbers than the reference's, or an error: ";
+
 /// The cases, in order.
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     Case::WholeRange,
     Case::WideRange,
     Case::Markers,
     Case::Runs,
     Case::Negative,
+    Case::Positive,
     Case::Scaled,
     Case::Ties,
 ];
@@ -56,7 +60,10 @@ impl Gate<'_> {
             self.block_budget = None;
             match named(judged, data).map_err(|stop| with_help(stop, case)) {
                 Err(Stop::Rejected(found)) if case == Case::Ties && self.may_choose(&found) => {
-                    add_new(&mut self.warnings, vec![warning(found.detail)]);
+                    add_new(
+                        &mut self.warnings,
+                        vec![warning(format!("{CHOICE}{}", found.detail))],
+                    );
                 }
                 judged => judged?,
             }
@@ -130,9 +137,10 @@ fn with_help(stop: Stop, case: Case) -> Stop {
         Case::Scaled => {
             "; if its numbers are limited, give those inputs a `fill`, such as `normal`"
         }
-        Case::Ties => "; another choice among equal numbers is no error",
-        Case::Runs => "; if its numbers are all different, give it `fill: permutation`",
-        _ => "; if an input is never negative throughout, give it a `fill` of its range",
+        Case::Runs | Case::Ties => {
+            "; if all numbers of an input are different, give it `fill: permutation`"
+        }
+        _ => "; if an input is never of one sign throughout, give it a `fill` of its range",
     };
     match stop {
         Stop::Rejected(mut found) => {

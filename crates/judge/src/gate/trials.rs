@@ -23,6 +23,9 @@ const SEEDED_BYTES: u64 = 64 << 20;
 /// Limit of bytes that repeated runs transfer to and from the device.
 const REPEATED_BYTES: u64 = 8 << 30;
 
+/// Times by which hard inputs may exceed the limit of repetitions.
+const HARD_SHARE: u64 = 4;
+
 impl Gate<'_> {
     /// Returns the bytes of all buffers.
     fn bytes(&self) -> u64 {
@@ -268,6 +271,11 @@ impl Gate<'_> {
         Ok(())
     }
 
+    /// Returns the lane instructions of runs on hard inputs: more than of repetitions, since they find more.
+    pub(super) fn hard_limit(&self) -> u64 {
+        self.demands.extra_limit.saturating_mul(HARD_SHARE)
+    }
+
     /// Runs adversarial inputs, within the limit.
     pub(super) fn hard_cases(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
         if first.sampled || self.demands.extra_limit == 0 {
@@ -278,7 +286,7 @@ impl Gate<'_> {
         for case in cases {
             // The clean run estimates the cost of a case: the same launches on other values.
             spent = spent.saturating_add(cost(first));
-            if spent > self.demands.extra_limit {
+            if spent > self.hard_limit() {
                 return Ok(());
             }
             self.hard_case(

@@ -8,11 +8,11 @@
 
 mod attention;
 mod long_row;
-mod negative;
 mod numbers;
 mod others;
 mod repeated;
 mod scaled;
+mod signs;
 mod zeros;
 
 use std::ops::Range;
@@ -104,6 +104,8 @@ pub enum Case {
     /// No positive numbers: declared values without those above zero beside a reference kernel, else scores
     /// far below zero.
     Negative,
+    /// Declared values without those below zero, with a reference kernel.
+    Positive,
     /// Default values times a power of two, with a reference kernel.
     Scaled,
     /// Numbers close to zero.
@@ -137,6 +139,7 @@ impl Case {
             Self::Runs => "runs of equal numbers",
             Self::Ties => "equal numbers",
             Self::Negative => "no positive numbers",
+            Self::Positive => "no negative numbers",
             Self::Scaled => "large numbers",
             Self::Small => "small numbers",
             Self::Shifted => "rows of a large mean",
@@ -246,7 +249,8 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
         Case::Runs => return repeated::runs(plan, data.seed),
         Case::Ties => return repeated::ties(plan, data.seed),
         Case::Scaled => return scaled::make(plan, data.seed),
-        Case::Negative if oracle_of(plan).is_none() => return negative::make(plan, data.seed),
+        Case::Negative if oracle_of(plan).is_none() => return signs::make(plan, data.seed, -1.0),
+        Case::Positive => return signs::make(plan, data.seed, 1.0),
         _ => {}
     }
     let form = Form::new(plan, data.seed)?;

@@ -1,8 +1,8 @@
 //! Whole numbers that the declared inputs do not have, unless the space file limits them.
 //!
 //! Those of 8 and 16 bits get their whole range. Those of 32 and 64 bits are often indices, so they get a wide
-//! range in a run of its own, and in another one some numbers that mark an element: −1, and those that the
-//! reference compares with, such as the label of rows to ignore.
+//! range in a run of its own, and in another one some numbers that mark an element: those below zero that the
+//! reference compares with, such as the label of rows to ignore, or else −1.
 
 use super::{CaseInputs, beside_reference};
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
@@ -126,19 +126,17 @@ fn wide_bits(argument: &PlanArgument) -> Option<(u32, bool)> {
     }
 }
 
-/// Returns −1 and the whole numbers below zero or above the declared range that the reference compares with.
+/// Returns the whole numbers below zero that the reference compares with; −1 without such numbers.
 fn markers_of(plan: &Plan) -> Vec<i128> {
-    let mut found = BTreeSet::from([-1]);
-    if let PlanReference::Kernel { code, .. } = &plan.reference {
-        let compared = code.ptx.lines().map(str::trim_start);
-        let compared = compared.filter(|line| line.contains("setp.") && !line.contains("f32"));
-        let numbers = compared.filter_map(|line| line.trim_end_matches(';').rsplit(',').next());
-        let numbers = numbers.filter_map(|operand| operand.trim().parse::<i128>().ok());
-        found.extend(
-            numbers
-                .filter(|number| !(0..=100).contains(number))
-                .take(MARKERS_MAX),
-        );
+    let PlanReference::Kernel { code, .. } = &plan.reference else {
+        return vec![-1];
+    };
+    let compared = code.ptx.lines().filter(|line| line.contains("setp."));
+    let numbers = compared.filter_map(|line| line.trim_end_matches(';').rsplit(',').next());
+    let numbers = numbers.filter_map(|operand| operand.trim().parse::<i128>().ok());
+    let found: BTreeSet<i128> = numbers.filter(|number| *number < 0).collect();
+    match found.is_empty() {
+        true => vec![-1],
+        false => found.into_iter().take(MARKERS_MAX).collect(),
     }
-    found.into_iter().collect()
 }

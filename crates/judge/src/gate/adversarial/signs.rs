@@ -1,16 +1,16 @@
-//! Inputs without positive numbers, for plans with a reference kernel.
+//! Inputs of one sign, for plans with a reference kernel.
 //!
-//! A maximum that starts at zero, or bits of floats that are compared as whole numbers, are correct where
-//! each row has a positive number, as nearly all rows of random numbers have.
+//! A maximum or a minimum that starts at zero, or bits of floats that are compared as whole numbers, are correct
+//! where each row has numbers of both signs, as nearly all rows of random numbers have.
 
 use super::{CaseInputs, beside_reference, is_plain_float};
 use std::sync::Arc;
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, PlanArgument};
 
-/// Builds the inputs: declared values, those above zero with the other sign. `None` if no input has both signs
-/// alike. All candidates share them.
-pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
+/// Builds the inputs: magnitudes of the declared values times `sign`. `None` if no input has both signs alike. All
+/// candidates share them.
+pub(super) fn make(plan: &Plan, seed: u64, sign: f64) -> Option<CaseInputs> {
     if !plan.arguments.iter().any(is_symmetric) {
         return None;
     }
@@ -19,7 +19,7 @@ pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
             return None;
         }
         let bytes = argument.content(seed, index).ok()?;
-        Some(negated(&bytes, argument))
+        Some(signed(&bytes, argument, sign))
     })
 }
 
@@ -33,11 +33,11 @@ fn is_symmetric(argument: &PlanArgument) -> bool {
     symmetric && is_plain_float(argument)
 }
 
-fn negated(bytes: &[u8], argument: &PlanArgument) -> Arc<[u8]> {
+fn signed(bytes: &[u8], argument: &PlanArgument, sign: f64) -> Arc<[u8]> {
     let mut made = Vec::with_capacity(bytes.len());
     for value in bytes.chunks_exact(argument.element.size()) {
         let number = argument.element.decode(value);
-        argument.element.encode(-number.abs(), &mut made);
+        argument.element.encode(sign * number.abs(), &mut made);
     }
     made.into()
 }
