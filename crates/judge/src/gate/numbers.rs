@@ -6,13 +6,12 @@
 //! both signs alike numbers of one sign: none that the fill does not have.
 
 use super::adversarial::{Case, Data};
-use super::compare::Comparison;
 use super::evidence::add_new;
 use super::expected::warning;
 use super::hard_reference::{budget, named};
 use super::verify::{Gate, Pass, Stop};
+use super::zeros::far_off;
 use crate::session::Order;
-use tuner_core::judgement::Judgement;
 use tuner_core::plan::PlanArgument;
 use tuner_core::record::Verdict;
 
@@ -20,18 +19,19 @@ use tuner_core::record::Verdict;
 /// reference does not.
 const GROWTH_MAX: f64 = 128.0;
 
-/// Tolerances within which results on large numbers may lie: the error of an exponential, a sine or an inner
-/// product is that of its argument, which is so many times as large as on the declared inputs.
-const MAX_SCALED_ERROR: f64 = 64.0;
-
-/// Precedes the difference on equal numbers of a candidate with results that are whole numbers.
+/// Precedes a difference on equal numbers of a candidate with results that are whole numbers.
 const CHOICE: &str = "another choice among equal numbers than the reference's, or an error: ";
 
+/// Precedes a difference on numbers below zero, which few inputs of whole numbers have.
+const BELOW_ZERO: &str =
+    "differs from the reference on negative numbers, which no `fill` rules out: ";
+
 /// The cases, in order.
-const CASES: [Case; 8] = [
+const CASES: [Case; 9] = [
     Case::WholeRange,
     Case::WideRange,
     Case::Markers,
+    Case::Signed,
     Case::Runs,
     Case::Negative,
     Case::Positive,
@@ -51,6 +51,7 @@ impl Gate<'_> {
                 case: Some(case),
                 ..first_data
             };
+            let hazards = self.hazards.len();
             // A loop may run to a number of the input.
             self.block_budget = Some(reference);
             let judged = match self.is_comparable(first_data, data, first) {
@@ -58,24 +59,30 @@ impl Gate<'_> {
                 false => Ok(()),
             };
             self.block_budget = None;
-            match named(judged, data).map_err(|stop| with_help(stop, case)) {
-                Err(Stop::Rejected(found)) if case == Case::Ties && self.may_choose(&found) => {
-                    add_new(
-                        &mut self.warnings,
-                        vec![warning(format!("{CHOICE}{}", found.detail))],
-                    );
+            let judged = named(judged, data).map_err(|stop| with_help(stop, case));
+            match (judged, self.reason_of_doubt(case)) {
+                (Err(Stop::Rejected(found)), Some(why))
+                    if case == Case::Signed || found.verdict == Verdict::Incorrect =>
+                {
+                    self.hazards.truncate(hazards);
+                    let doubt = warning(format!("{why}{}", found.detail));
+                    add_new(&mut self.warnings, vec![doubt]);
                 }
-                judged => judged?,
+                (judged, _) => judged?,
             }
         }
         Ok(())
     }
 
-    /// Reports whether wrong results may be another choice among equal numbers: an index, or the order of a
-    /// sort.
-    fn may_choose(&self, found: &Judgement) -> bool {
+    /// Returns what precedes a difference in a case that a correct kernel may have; `None` if it is an error.
+    fn reason_of_doubt(&self, case: Case) -> Option<&'static str> {
         let whole = |argument: &PlanArgument| !argument.element.is_float();
-        found.verdict == Verdict::Incorrect && self.plan.compared().any(whole)
+        match case {
+            Case::Signed => Some(BELOW_ZERO),
+            // An index, or the order of a sort.
+            Case::Ties if self.plan.compared().any(whole) => Some(CHOICE),
+            _ => None,
+        }
     }
 
     fn on_numbers(&mut self, data: Data, first: &Pass, reference: u64) -> Result<(), Stop> {
@@ -89,8 +96,8 @@ impl Gate<'_> {
             Some(_) => Ok(()),
         };
         let found = std::mem::replace(&mut self.comparison, before);
-        let close = |found: &Comparison| !found.passed() && found.max_error <= MAX_SCALED_ERROR;
-        if data.case == Some(Case::Scaled) && found.as_ref().is_some_and(close) {
+        let differs = found.as_ref().is_some_and(|found| !found.passed());
+        if differs && is_lenient(data.case) && self.find_wrong(data, &pass, far_off)?.is_none() {
             judged = Ok(());
         } else if let (Ok(()), Some(found)) = (&judged, &found) {
             self.comparison.get_or_insert_default().merge(found);
@@ -128,10 +135,17 @@ impl Gate<'_> {
     }
 }
 
+/// Reports whether results may differ by more than their tolerance: sums of equal numbers or of one sign round
+/// to one side, and the error of an exponential is that of its large argument.
+fn is_lenient(case: Option<Case>) -> bool {
+    let lenient = [Case::Negative, Case::Positive, Case::Scaled, Case::Ties];
+    case.is_some_and(|case| lenient.contains(&case))
+}
+
 /// Appends what to do about numbers that the kernel need not take.
 fn with_help(stop: Stop, case: Case) -> Stop {
     let help = match case {
-        Case::WholeRange | Case::WideRange | Case::Markers => {
+        Case::WholeRange | Case::WideRange | Case::Markers | Case::Signed => {
             "; if its whole numbers are limited, give those inputs a `fill`"
         }
         Case::Scaled => {

@@ -11,11 +11,18 @@ use super::hard_reference::budget;
 use super::verify::{Gate, Pass, Stop};
 use crate::session::Order;
 use std::ops::Range;
+use tuner_core::element::Element;
 use tuner_core::plan::PlanArgument;
 use tuner_core::record::Verdict;
 
 /// PTX operations that return an infinity or NaN for a finite operand.
 const UNBOUNDED: [&str; 4] = ["div.", "rcp.", "sqrt.", "lg2."];
+
+/// Share of a value by which results may differ on numbers that the fill does not have.
+const FAR_OF_VALUE: f64 = 1e-2;
+
+/// Share of the largest value by which all results may differ then.
+const FAR_OF_LARGEST: f64 = 1e-3;
 
 impl Gate<'_> {
     /// Judges the candidate on inputs with zeros, as far as the limits allow. A candidate or a reference
@@ -46,7 +53,7 @@ impl Gate<'_> {
         let found = pass.and_then(|pass| {
             let ended = pass.budget_exhausted.is_none();
             let found = if ended {
-                self.not_finite(data, &pass)
+                self.find_wrong(data, &pass, not_finite)
             } else {
                 Ok(None)
             };
@@ -64,8 +71,13 @@ impl Gate<'_> {
         }
     }
 
-    /// Describes the first output element that is not finite where the reference is.
-    fn not_finite(&mut self, data: Data, pass: &Pass) -> Result<Option<String>, Stop> {
+    /// Describes the first output with elements that are wrong by a rule.
+    pub(super) fn find_wrong(
+        &mut self,
+        data: Data,
+        pass: &Pass,
+        describe: ElementRule,
+    ) -> Result<Option<String>, Stop> {
         for number in 0..pass.outputs.len() {
             let (index, ref contents) = pass.outputs[number];
             let argument = &self.plan.arguments[index];
@@ -97,8 +109,12 @@ impl Gate<'_> {
     }
 }
 
-/// Describes the elements that are not finite where the reference is; `None` if there are none.
-fn describe(
+/// Describes the wrong elements among those of the ranges, from an output's bytes and the reference's; `None` if
+/// there are none.
+type ElementRule = fn(&PlanArgument, &[u8], &[u8], &[Range<u64>]) -> Option<String>;
+
+/// Describes the elements that are not finite where the reference is.
+fn not_finite(
     argument: &PlanArgument,
     got: &[u8],
     want: &[u8],
@@ -108,14 +124,9 @@ fn describe(
     if !element.is_float() {
         return None;
     }
-    let size = element.size();
-    let values = got.chunks_exact(size).zip(want.chunks_exact(size));
-    let values = values.map(|(got, want)| (element.decode(got), element.decode(want)));
-    let inside = |at: &u64| known.iter().any(|range| range.contains(at));
-    let mut wrong = (0u64..)
-        .zip(values)
-        .filter(|(at, (got, want))| !got.is_finite() && want.is_finite() && inside(at));
-    let (at, (got, want)) = wrong.next()?;
+    let values = pairs(element, got, want, known);
+    let mut wrong = values.filter(|(_, got, want)| !got.is_finite() && want.is_finite());
+    let (at, got, want) = wrong.next()?;
     let count = 1 + wrong.count();
     let name = &argument.name;
     Some(format!(
@@ -123,4 +134,45 @@ fn describe(
          {got:e}, expected {want:e}",
         super::compare::subscript(at, &argument.shape)
     ))
+}
+
+/// Describes the elements that differ from the reference by more than another rounding explains, whatever its
+/// tolerance: by a hundredth of the value and a thousandth of the largest, whole numbers by one in addition.
+pub(super) fn far_off(
+    argument: &PlanArgument,
+    got: &[u8],
+    want: &[u8],
+    known: &[Range<u64>],
+) -> Option<String> {
+    let element = argument.element;
+    let values = || pairs(element, got, want, known);
+    let finite = values()
+        .map(|(_, _, want)| want.abs())
+        .filter(|want| want.is_finite());
+    let unit = if element.is_float() { 0.0 } else { 1.0 };
+    let least = unit + FAR_OF_LARGEST * finite.fold(0.0, f64::max);
+    let (at, got, want) = values().find(|(_, got, want)| {
+        let same = got == want || (got.is_nan() && want.is_nan());
+        // A difference that is not a number is that of a finite value and one that is not.
+        let near = want.is_finite() && (got - want).abs() <= least + FAR_OF_VALUE * want.abs();
+        !same && !near
+    })?;
+    let name = &argument.name;
+    let place = super::compare::subscript(at, &argument.shape);
+    Some(format!("{name}{place} = {got:e}, expected {want:e}"))
+}
+
+/// Returns the index, the value and the reference's value of each element of the ranges.
+fn pairs<'a>(
+    element: Element,
+    got: &'a [u8],
+    want: &'a [u8],
+    known: &'a [Range<u64>],
+) -> impl Iterator<Item = (u64, f64, f64)> + 'a {
+    let size = element.size();
+    let values = got.chunks_exact(size).zip(want.chunks_exact(size));
+    let values = values.map(move |(got, want)| (element.decode(got), element.decode(want)));
+    let inside = |at: &u64| known.iter().any(|range| range.contains(at));
+    let values = (0u64..).zip(values).filter(move |(at, _)| inside(at));
+    values.map(|(at, (got, want))| (at, got, want))
 }

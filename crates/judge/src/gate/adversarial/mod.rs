@@ -93,10 +93,13 @@ pub enum Case {
     /// Whole numbers of 8 and 16 bits over their whole range unless a fill limits them, with a reference
     /// kernel.
     WholeRange,
-    /// Whole numbers of 32 and 64 bits over a wide range unless a fill limits them, with a reference kernel.
+    /// Whole numbers of 32 and 64 bits above zero over a wide range unless a fill limits them, with a
+    /// reference kernel.
     WideRange,
-    /// Some whole numbers are −1 or a number that the reference compares with.
+    /// Some whole numbers are negative ones that the reference compares with.
     Markers,
+    /// Some whole numbers of 32 and 64 bits are negative, with a reference kernel.
+    Signed,
     /// Whole numbers in long runs of equal ones, with a reference kernel.
     Runs,
     /// Floating-point numbers of which each occurs many times, with a reference kernel.
@@ -136,6 +139,7 @@ impl Case {
             Self::WholeRange => "short whole numbers of the whole range",
             Self::WideRange => "whole numbers of a wide range",
             Self::Markers => "whole numbers that mark an element",
+            Self::Signed => "negative whole numbers",
             Self::Runs => "runs of equal numbers",
             Self::Ties => "equal numbers",
             Self::Negative => "no positive numbers",
@@ -246,6 +250,7 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
         Case::WholeRange => return numbers::short(plan, data.seed),
         Case::WideRange => return numbers::wide(plan, data.seed),
         Case::Markers => return numbers::markers(plan, data.seed),
+        Case::Signed => return numbers::signed(plan, data.seed),
         Case::Runs => return repeated::runs(plan, data.seed),
         Case::Ties => return repeated::ties(plan, data.seed),
         Case::Scaled => return scaled::make(plan, data.seed),

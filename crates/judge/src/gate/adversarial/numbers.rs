@@ -1,8 +1,8 @@
 //! Whole numbers that the declared inputs do not have, unless the space file limits them.
 //!
 //! Those of 8 and 16 bits get their whole range. Those of 32 and 64 bits are often indices, so they get a wide
-//! range in a run of its own, and in another one some numbers that mark an element: those below zero that the
-//! reference compares with, such as the label of rows to ignore, or else −1.
+//! range in a run of its own, in another one numbers that mark an element, such as the label of rows to ignore,
+//! and in a third negative numbers.
 
 use super::{CaseInputs, beside_reference};
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
@@ -33,21 +33,26 @@ pub(super) fn short(plan: &Plan, seed: u64) -> Option<CaseInputs> {
 /// Builds inputs of wide numbers, of any magnitude alike; `None` if no input can have them. All candidates
 /// share them.
 pub(super) fn wide(plan: &Plan, seed: u64) -> Option<CaseInputs> {
-    make(plan, seed, wide_bits, |(bits, signed), rng| {
-        let magnitude = i128::from(rng.next_u64() >> (64 - bits)) >> rng.random_range(0..*bits);
-        match *signed && rng.random_bool(0.5) {
-            true => -1 - magnitude,
-            false => magnitude,
+    make(plan, seed, wide_bits, |bits, rng| magnitude(*bits, rng))
+}
+
+/// Builds inputs of which half of the numbers are negative, of any magnitude alike; `None` if no input can have
+/// them. All candidates share them.
+pub(super) fn signed(plan: &Plan, seed: u64) -> Option<CaseInputs> {
+    make(plan, seed, signed_bits, |bits, rng| {
+        match rng.random_bool(0.5) {
+            true => -1 - magnitude(*bits, rng),
+            false => rng.random_range(0..=100),
         }
     })
 }
 
-/// Builds inputs with markers among the declared numbers; `None` if no input can have them. All candidates
-/// share them.
+/// Builds inputs with negative numbers that the reference compares with among the declared ones; `None` if no
+/// input can have them. All candidates share them.
 pub(super) fn markers(plan: &Plan, seed: u64) -> Option<CaseInputs> {
     let numbers = markers_of(plan);
-    let takes = |argument: &PlanArgument| is_free(argument) && argument.element.size() >= 4;
-    if !plan.arguments.iter().any(takes) {
+    let takes = |argument: &PlanArgument| signed_bits(argument).is_some();
+    if numbers.is_empty() || !plan.arguments.iter().any(takes) {
         return None;
     }
     beside_reference(plan, seed, |index, argument| {
@@ -66,6 +71,11 @@ pub(super) fn markers(plan: &Plan, seed: u64) -> Option<CaseInputs> {
         }
         Some(bytes.into())
     })
+}
+
+/// Draws a number of at most so many bits, each length alike.
+fn magnitude(bits: u32, rng: &mut ChaCha8Rng) -> i128 {
+    i128::from(rng.next_u64() >> (64 - bits)) >> rng.random_range(0..bits)
 }
 
 /// Builds inputs of the numbers that `draw` returns for each input with a range.
@@ -113,30 +123,31 @@ fn short_range(argument: &PlanArgument) -> Option<RangeInclusive<i32>> {
     }
 }
 
-/// Returns the bits of the magnitude of an input's numbers and whether they have a sign; `None` if they are
-/// limited or short.
-fn wide_bits(argument: &PlanArgument) -> Option<(u32, bool)> {
+/// Returns the bits of an input's numbers above zero; `None` if they are limited or short.
+fn wide_bits(argument: &PlanArgument) -> Option<u32> {
     match argument.element {
         _ if !is_free(argument) => None,
-        Element::I32 => Some((31, true)),
-        Element::U32 => Some((32, false)),
-        Element::I64 => Some((WIDE_BITS, true)),
-        Element::U64 => Some((WIDE_BITS, false)),
+        Element::I32 => Some(31),
+        Element::U32 => Some(32),
+        Element::I64 | Element::U64 => Some(WIDE_BITS),
         _ => None,
     }
 }
 
-/// Returns the whole numbers below zero that the reference compares with; −1 without such numbers.
+/// Returns the same for inputs that can be negative.
+fn signed_bits(argument: &PlanArgument) -> Option<u32> {
+    let signed = matches!(argument.element, Element::I32 | Element::I64);
+    wide_bits(argument).filter(|_| signed)
+}
+
+/// Returns the whole numbers below zero that the reference compares with.
 fn markers_of(plan: &Plan) -> Vec<i128> {
     let PlanReference::Kernel { code, .. } = &plan.reference else {
-        return vec![-1];
+        return Vec::new();
     };
     let compared = code.ptx.lines().filter(|line| line.contains("setp."));
     let numbers = compared.filter_map(|line| line.trim_end_matches(';').rsplit(',').next());
     let numbers = numbers.filter_map(|operand| operand.trim().parse::<i128>().ok());
     let found: BTreeSet<i128> = numbers.filter(|number| *number < 0).collect();
-    match found.is_empty() {
-        true => vec![-1],
-        false => found.into_iter().take(MARKERS_MAX).collect(),
-    }
+    found.into_iter().take(MARKERS_MAX).collect()
 }
