@@ -137,7 +137,7 @@ fn not_finite(
 }
 
 /// Describes the elements that differ from the reference by more than another rounding explains, whatever its
-/// tolerance: by a hundredth of the value and a thousandth of the largest, whole numbers by one in addition.
+/// tolerance: by a hundredth of the value and a thousandth of the largest, whole numbers of a wide range by one in addition.
 pub(super) fn far_off(
     argument: &PlanArgument,
     got: &[u8],
@@ -149,8 +149,14 @@ pub(super) fn far_off(
     let finite = values()
         .map(|(_, _, want)| want.abs())
         .filter(|want| want.is_finite());
-    let unit = if element.is_float() { 0.0 } else { 1.0 };
-    let least = unit + FAR_OF_LARGEST * finite.fold(0.0, f64::max);
+    let largest = finite.fold(0.0, f64::max);
+    // A scale that rounds otherwise moves a whole number of a wide range by one, but no index, flag or count of few.
+    let unit = if element.is_float() {
+        0.0
+    } else {
+        (FAR_OF_VALUE * largest).min(1.0)
+    };
+    let least = unit + FAR_OF_LARGEST * largest;
     let (at, got, want) = values().find(|(_, got, want)| {
         let same = got == want || (got.is_nan() && want.is_nan());
         // A difference that is not a number is that of a finite value and one that is not.

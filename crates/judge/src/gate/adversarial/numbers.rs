@@ -140,14 +140,23 @@ fn signed_bits(argument: &PlanArgument) -> Option<u32> {
     wide_bits(argument).filter(|_| signed)
 }
 
-/// Returns the whole numbers below zero that the reference compares with.
+/// Returns the whole numbers below zero that the reference compares with, and −1 if it asks for a sign.
 fn markers_of(plan: &Plan) -> Vec<i128> {
     let PlanReference::Kernel { code, .. } = &plan.reference else {
         return Vec::new();
     };
     let compared = code.ptx.lines().filter(|line| line.contains("setp."));
-    let numbers = compared.filter_map(|line| line.trim_end_matches(';').rsplit(',').next());
-    let numbers = numbers.filter_map(|operand| operand.trim().parse::<i128>().ok());
+    let numbers = compared.filter_map(|line| {
+        let operand = line.trim_end_matches(';').rsplit(',').next()?;
+        let asks_sign = ["setp.lt.s", "setp.ge.s"]
+            .iter()
+            .any(|name| line.contains(name));
+        match operand.trim().parse::<i128>() {
+            Ok(0) if asks_sign => Some(-1),
+            Ok(number) => Some(number),
+            Err(_) => None,
+        }
+    });
     let found: BTreeSet<i128> = numbers.filter(|number| *number < 0).collect();
     found.into_iter().take(MARKERS_MAX).collect()
 }
