@@ -12,6 +12,7 @@ use super::hard_reference::{budget, named};
 use super::verify::{Gate, Pass, Stop};
 use super::zeros::far_off;
 use crate::session::Order;
+use tuner_core::element::Element;
 use tuner_core::plan::PlanArgument;
 use tuner_core::record::Verdict;
 
@@ -22,9 +23,8 @@ const GROWTH_MAX: f64 = 128.0;
 /// Precedes a difference on equal numbers of a candidate with results that are whole numbers.
 const CHOICE: &str = "another choice among equal numbers than the reference's, or an error: ";
 
-/// Precedes a difference on numbers below zero, which few inputs of whole numbers have.
-const BELOW_ZERO: &str =
-    "differs from the reference on negative numbers, which no `fill` rules out: ";
+/// Precedes a difference on numbers that few inputs of whole numbers have.
+const UNLIMITED: &str = "differs from the reference on whole numbers that no `fill` rules out: ";
 
 /// The cases, in order.
 const CASES: [Case; 9] = [
@@ -62,7 +62,7 @@ impl Gate<'_> {
             let judged = named(judged, data).map_err(|stop| with_help(stop, case));
             match (judged, self.reason_of_doubt(case)) {
                 (Err(Stop::Rejected(found)), Some(why))
-                    if case == Case::Signed || found.verdict == Verdict::Incorrect =>
+                    if case != Case::Ties || found.verdict == Verdict::Incorrect =>
                 {
                     self.hazards.truncate(hazards);
                     let doubt = warning(format!("{why}{}", found.detail));
@@ -77,10 +77,18 @@ impl Gate<'_> {
     /// Returns what precedes a difference in a case that a correct kernel may have; `None` if it is an error.
     fn reason_of_doubt(&self, case: Case) -> Option<&'static str> {
         let whole = |argument: &PlanArgument| !argument.element.is_float();
+        let has_whole = self.plan.compared().any(whole);
+        let signed = |argument: &PlanArgument| {
+            argument.any_value && matches!(argument.element, Element::I32 | Element::I64)
+        };
         match case {
-            Case::Signed => Some(BELOW_ZERO),
+            Case::Signed => Some(UNLIMITED),
+            // Two roundings of a frequency are unrelated angles at a large position.
+            Case::WideRange if !has_whole && self.plan.arguments.iter().any(signed) => {
+                Some(UNLIMITED)
+            }
             // An index, or the order of a sort.
-            Case::Ties if self.plan.compared().any(whole) => Some(CHOICE),
+            Case::Ties if has_whole => Some(CHOICE),
             _ => None,
         }
     }
