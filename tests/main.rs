@@ -24,6 +24,7 @@ mod defects;
 mod doc_examples;
 mod doctor;
 mod documents;
+mod doubts;
 mod engine;
 mod errors;
 mod evolve;
