@@ -292,7 +292,8 @@ impl Gate<'_> {
                     let tolerance = Tolerance::for_argument(plan, &plan.arguments[index]);
                     // Equal bytes pass under every spread, and the runs that measure a spread are slow.
                     let equal = compare::are_equal(element, bytes, wanted, &known);
-                    let precisions = precision(element).filter(|_| !equal);
+                    let precisions = precision(element).or_else(|| self.behind_whole(element));
+                    let precisions = precisions.filter(|_| !equal);
                     let precisions = precisions.into_iter().collect();
                     let compare = |runs: &[(u32, RoundedRuns)]| {
                         let has_runs = !runs.is_empty();
@@ -319,6 +320,13 @@ impl Gate<'_> {
         Ok(self.by_rule(rule, |rule| {
             compare::with_oracle(oracle.as_ref(), number, element, bytes, &parts, rule)
         }))
+    }
+
+    /// Returns the precision of random rounding for whole numbers that the reference computes from floats.
+    fn behind_whole(&self, element: Element) -> Option<u32> {
+        let kernel = Kernel::from_plan(self.plan)?;
+        let rounds = !element.is_float() && kernel.code.ptx.contains(".f32");
+        rounds.then(|| precision(Element::F32)).flatten()
     }
 
     /// Returns the oracle for an output, the rule, and the covered parts of the written ranges. On

@@ -61,6 +61,22 @@ pub struct FurtherRuns<'a> {
     pub shadow_errors: Option<&'a [u8]>,
 }
 
+impl FurtherRuns<'_> {
+    /// Returns the distance of a whole number from the reference's `want` if a run has the same number: sums in
+    /// another order move a number that is rounded to a whole one, or the index of a maximum. 0 otherwise.
+    pub(super) fn jump(&self, element: Element, bytes: &[u8], index: u64, want: f64) -> f64 {
+        let Some(got) = element.whole(from(element, bytes, index)) else {
+            return 0.0;
+        };
+        let runs = self.rounded.iter();
+        let mut runs = runs.map(|run| element.whole(from(element, run, index)));
+        match runs.any(|run| run == Some(got)) {
+            true => (got as f64 - want).abs(),
+            false => 0.0,
+        }
+    }
+}
+
 /// The spread of the known elements of an output.
 pub(super) struct Spread<'a> {
     element: Element,

@@ -165,17 +165,15 @@ impl Tolerance {
     ) -> Comparison {
         let scales = Scales::new(self, reference, known);
         let spreads = !runs.rounded.is_empty() && precision(self.element).is_some();
-        let spread = spreads.then(|| {
-            let group = self.run();
-            Spread::new(self.element, reference, runs, known, group)
-        });
+        let spread = spreads.then(|| Spread::new(self.element, reference, runs, known, self.run()));
         let mut result = Comparison::default();
         let mut jumps = 0;
         for range in known {
             let expected = |index, value: f64| {
                 let rms = scales.scale_at(index);
                 let Some(spread) = &spread else {
-                    return [value, self.bound(value, rms)];
+                    let jump = runs.jump(self.element, bytes, index, value);
+                    return [value, self.bound(value, rms).max(jump)];
                 };
                 // Normally the pooled spread protects against a spread that is small by chance.
                 let size = spread.size(index);
