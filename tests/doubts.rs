@@ -27,6 +27,7 @@ fn chosen(input: &str, kernel: &str, reference: &str) -> tempfile::TempDir {
 fn a_difference_that_may_be_right_is_a_warning_that_a_run_prints() {
     let first = "int best = 0; for (int c = 1; c < C; ++c) \
                  if (x[blockIdx.x * C + c] > x[blockIdx.x * C + best]) best = c; y[blockIdx.x] = best;";
+    let sign = "float v = x[blockIdx.x * C]; y[blockIdx.x] = (v > 0.0f) - (v < 0.0f);";
     let half = "y[blockIdx.x] = x[blockIdx.x * C] / 2;";
     for (input, kernel, reference, words) in [
         (
@@ -34,6 +35,12 @@ fn a_difference_that_may_be_right_is_a_warning_that_a_run_prints() {
             first.replace('>', ">="),
             first,
             "another choice among equal numbers",
+        ),
+        (
+            "f32",
+            sign.replace("v < 0.0f", "v <= 0.0f"),
+            sign,
+            "differs from the reference on zeros",
         ),
         (
             "i32",

@@ -4,9 +4,12 @@
 //! agrees with a reference that guards against zero, and a root that is computed as `x * rsqrt(x)` with
 //! one that is not. Beside a reference kernel, whose operation nobody described, the inputs get a row of
 //! zeros and scattered ones. Zeros are equal to each other, and an index of a maximum or the order of
-//! equal keys is no error, so only one rule holds: where the reference is finite, the candidate must be.
+//! equal keys is no error, so only one rule holds: where the reference is finite, the candidate must be. Another
+//! difference is a warning.
 
 use super::adversarial::{Case, Data};
+use super::evidence::add_new;
+use super::expected::warning;
 use super::hard_reference::budget;
 use super::verify::{Gate, Pass, Stop};
 use crate::session::Order;
@@ -15,8 +18,8 @@ use tuner_core::element::Element;
 use tuner_core::plan::PlanArgument;
 use tuner_core::record::Verdict;
 
-/// PTX operations that return an infinity or NaN for a finite operand.
-const UNBOUNDED: [&str; 4] = ["div.", "rcp.", "sqrt.", "lg2."];
+/// Precedes a difference on zeros.
+const AT_ZERO: &str = "differs from the reference on zeros, which no `fill` rules out: ";
 
 /// Share of a value by which results may differ on numbers that the fill does not have.
 const FAR_OF_VALUE: f64 = 1e-2;
@@ -32,15 +35,7 @@ impl Gate<'_> {
             case: Some(Case::Zeros),
             ..first_data
         };
-        let unbounded = || {
-            UNBOUNDED
-                .iter()
-                .any(|name| self.plan.code.ptx.contains(name))
-        };
-        if !self.affords_hard(first)
-            || !unbounded()
-            || self.references.hard(&self.keyed, data).is_none()
-        {
+        if !self.affords_hard(first) || self.references.hard(&self.keyed, data).is_none() {
             return Ok(());
         }
         let Some(reference) = self.reference_budget(first_data) else {
@@ -52,10 +47,9 @@ impl Gate<'_> {
         self.block_budget = Some(reference);
         let found = pass.and_then(|pass| {
             let ended = pass.budget_exhausted.is_none();
-            let found = if ended {
-                self.find_wrong(data, &pass, not_finite)
-            } else {
-                Ok(None)
+            let found = match ended {
+                true => self.at_zeros(data, &pass),
+                false => Ok((None, None)),
             };
             self.forget(&pass);
             found
@@ -66,9 +60,26 @@ impl Gate<'_> {
         self.warnings.truncate(kept.1);
         self.note = kept.2;
         match found {
-            Ok(Some(detail)) => Err(self.reject(Verdict::Incorrect, detail)),
-            Ok(None) | Err(_) => Ok(()),
+            Ok((Some(detail), _)) => Err(self.reject(Verdict::Incorrect, detail)),
+            Ok((None, Some(detail))) => {
+                add_new(
+                    &mut self.warnings,
+                    vec![warning(format!("{AT_ZERO}{detail}"))],
+                );
+                Ok(())
+            }
+            Ok((None, None)) | Err(_) => Ok(()),
         }
+    }
+
+    /// Describes the elements that are not finite where the reference is, and those that differ otherwise.
+    fn at_zeros(&mut self, data: Data, pass: &Pass) -> Result<WrongAtZeros, Stop> {
+        let not_finite = self.find_wrong(data, pass, not_finite)?;
+        let other = match not_finite {
+            None => self.find_wrong(data, pass, far_off)?,
+            Some(_) => None,
+        };
+        Ok((not_finite, other))
     }
 
     /// Describes the first output with elements that are wrong by a rule.
@@ -108,6 +119,9 @@ impl Gate<'_> {
         Ok(None)
     }
 }
+
+/// Descriptions of elements that are not finite, and of others.
+type WrongAtZeros = (Option<String>, Option<String>);
 
 /// Describes the wrong elements among those of the ranges, from an output's bytes and the reference's; `None` if
 /// there are none.
@@ -157,11 +171,11 @@ pub(super) fn far_off(
         (FAR_OF_VALUE * largest).min(1.0)
     };
     let least = unit + FAR_OF_LARGEST * largest;
-    let (at, got, want) = values().find(|(_, got, want)| {
-        let same = got == want || (got.is_nan() && want.is_nan());
+    let mut values = values().filter(|(.., want)| want.is_finite());
+    let (at, got, want) = values.find(|(_, got, want)| {
         // A difference that is not a number is that of a finite value and one that is not.
-        let near = want.is_finite() && (got - want).abs() <= least + FAR_OF_VALUE * want.abs();
-        !same && !near
+        let difference = (got - want).abs();
+        difference.is_nan() || difference > least + FAR_OF_VALUE * want.abs()
     })?;
     let name = &argument.name;
     let place = super::compare::subscript(at, &argument.shape);
