@@ -301,7 +301,7 @@ impl PlanBuilder {
     ) -> Result<Result<PlanReference, Judgement>, CompileError> {
         let wrong = |why: String| Ok(Err(Judgement::new(Verdict::CompileFailed, why)));
         match &self.binder.spec().reference {
-            Reference::Values(values) => return Ok(Ok(PlanReference::Values(values.clone()))),
+            Reference::Values { files, .. } => return Ok(Ok(PlanReference::Values(files.clone()))),
             Reference::Oracle(name) => return Ok(Ok(PlanReference::Oracle(name.clone()))),
             Reference::None => return Ok(Ok(PlanReference::None)),
             Reference::Kernel { .. } => {}
@@ -332,7 +332,7 @@ impl PlanBuilder {
                 },
                 oracle: match &self.kernel.spec.reference {
                     Reference::Kernel { proven_by, .. } => proven_by.clone(),
-                    Reference::Oracle(_) | Reference::None | Reference::Values(_) => None,
+                    Reference::Oracle(_) | Reference::None | Reference::Values { .. } => None,
                 },
             }),
             Err(mut failed) => {

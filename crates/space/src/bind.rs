@@ -232,7 +232,7 @@ fn parts(spec: &KernelSpec) -> Vec<(String, Expr)> {
     }
     let reference = match &spec.reference {
         Reference::Kernel { launch, .. } => Some(&**launch),
-        Reference::Oracle(_) | Reference::None | Reference::Values(_) => None,
+        Reference::Oracle(_) | Reference::None | Reference::Values { .. } => None,
     };
     for launch in spec.launches.iter().chain(reference) {
         let entry = &launch.entry;
@@ -352,7 +352,7 @@ fn assemble(
     }
     let reference = match &spec.reference {
         Reference::Kernel { launch: each, .. } => launch(each, &macros, rest)?,
-        Reference::Oracle(_) | Reference::None | Reference::Values(_) => None,
+        Reference::Oracle(_) | Reference::None | Reference::Values { .. } => None,
     };
     let mut amount = |given: &Option<Expr>| match given {
         Some(_) => number(rest).map(|value| Some(value.as_f64())),

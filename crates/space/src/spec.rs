@@ -330,8 +330,13 @@ pub enum Reference {
     },
     /// No reference: the kernel is checked for hazards only.
     None,
-    /// Values in files, one for each compared argument, in order.
-    Values(Vec<Fill>),
+    /// Values in files.
+    Values {
+        /// Files, one for each compared argument, in order.
+        files: Vec<Fill>,
+        /// Name under which something else accepted them, which is their identity.
+        accepted_as: Option<String>,
+    },
 }
 
 /// Comparison of results.
@@ -409,7 +414,7 @@ impl KernelSpec {
     /// Iterates over the files from which buffers are filled or with which they are compared.
     pub fn data_files_mut(&mut self) -> impl Iterator<Item = (&str, &mut DataFile)> {
         let values = match &mut self.reference {
-            Reference::Values(values) => values.as_mut_slice(),
+            Reference::Values { files, .. } => files.as_mut_slice(),
             _ => &mut [],
         };
         let all = self.arguments.iter_mut().chain(&mut self.variables);

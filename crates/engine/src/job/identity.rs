@@ -76,7 +76,11 @@ fn reference(kernel: &Kernel) -> Vec<String> {
     let mut texts = vec![match &spec.reference {
         Reference::Oracle(name) => format!("{name} {}", oracle::version(name)),
         Reference::None => "none".to_owned(),
-        Reference::Values(values) => format!("{values:?}"),
+        Reference::Values {
+            accepted_as: Some(name),
+            ..
+        } => format!("accepted as {name:?}"),
+        Reference::Values { files, .. } => format!("{files:?}"),
         Reference::Kernel {
             launch, proven_by, ..
         } => format!("{} {proven_by:?}", launched(launch)),

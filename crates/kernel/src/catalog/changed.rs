@@ -42,7 +42,7 @@ impl Kernel {
 fn names_same_files(one: &KernelSpec, other: &KernelSpec) -> bool {
     let reference = |spec: &KernelSpec| match &spec.reference {
         Reference::Kernel { source, .. } => Some(source.clone()),
-        Reference::Oracle(_) | Reference::None | Reference::Values(_) => None,
+        Reference::Oracle(_) | Reference::None | Reference::Values { .. } => None,
     };
     one.source == other.source
         && one.include == other.include

@@ -54,7 +54,7 @@ fn check_named(spec: &KernelSpec, roots: &[PathBuf], help: &str) -> Result<(), C
             let at = places.reference_source.as_ref();
             Some(("reference", source.as_path(), at))
         }
-        Reference::Oracle(_) | Reference::None | Reference::Values(_) => None,
+        Reference::Oracle(_) | Reference::None | Reference::Values { .. } => None,
     };
     let data: Vec<(PathBuf, &Range<usize>)> = places
         .data

@@ -192,7 +192,7 @@ impl Kernel {
         let template = load_template(&spec.source, &spec.include, &macros)
             .map_err(|error| at_name(error, &spec, &spec.source, places.source.clone()))?;
         let reference = match &spec.reference {
-            Reference::Oracle(_) | Reference::None | Reference::Values(_) => None,
+            Reference::Oracle(_) | Reference::None | Reference::Values { .. } => None,
             Reference::Kernel { source, .. } => {
                 let read = load_template(source, &spec.include, &macros);
                 let at = places.reference_source.clone();

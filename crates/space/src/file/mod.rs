@@ -14,6 +14,7 @@ mod parameters;
 mod peers;
 mod python;
 mod read;
+mod reference;
 mod schema;
 mod texts;
 mod types;

@@ -238,6 +238,9 @@ pub(super) struct ReferenceText {
     /// Files with the correct contents of each output, by argument, relative to this file; `{problem}` in
     /// a path is replaced by the problem's name.
     pub(super) values: Option<Ordered<String>>,
+    /// Name under which something else accepted the values, such as a test of the outputs of one configuration: results
+    /// with this name rank together, whatever the values.
+    pub(super) accepted_as: Option<String>,
     /// A CUDA file, relative to this file.
     pub(super) source: Option<Spanned<String>>,
     /// Its kernel function, which receives the kernel's arguments in order.

@@ -137,3 +137,20 @@ fn a_fill_like_the_default_one_limits_whole_numbers() {
     let normal = ", fill: { normal: { mean: 0, std: 1 } }";
     assert_eq!(with("f32", ""), with("f32", normal));
 }
+
+#[test]
+fn a_name_stands_for_values_that_were_accepted_elsewhere() {
+    let project = Project::new("1");
+    let kernel = "reference: { source: k.cu, entry: k, grid: [1, 1, 1], block: [1, 1, 1] }";
+    let identity = |contents: u8, accepted: &str| {
+        project.write("y.p.bin", &[contents; 4]);
+        project.write("y.small.bin", &[contents; 12]);
+        let values = format!("reference: {{ values: {{ y: 'y.{{problem}}.bin' }}{accepted} }}");
+        project.identity(&SPACE.replacen(kernel, &values, 1))
+    };
+    assert_ne!(identity(0, ""), identity(1, ""));
+    let named = identity(0, ", accepted_as: test");
+    assert_eq!(named, identity(1, ", accepted_as: test"));
+    assert_ne!(named, identity(0, ", accepted_as: other"));
+    assert_ne!(named, identity(0, ""));
+}
