@@ -49,6 +49,9 @@ pub enum Event {
         evals: u64,
         /// Number of candidates by verdict, over all tasks.
         verdicts: BTreeMap<Verdict, u64>,
+        /// Time of the search strategy: its suggestions and what it learns from results, microseconds.
+        #[serde(default)]
+        search_us: u64,
     },
 }
 

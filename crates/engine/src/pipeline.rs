@@ -106,6 +106,7 @@ pub async fn run<E: Evaluator>(
         uncommitted: VecDeque::new(),
         settled: Vec::new(),
         charged_us: 0,
+        search_time: Duration::ZERO,
         deadline: wall.map(|budget| Instant::now() + budget),
         shutdown,
         sink,
@@ -156,6 +157,8 @@ struct Driver<'a, E: Evaluator> {
     /// Postponed proofs that were made, to be stored.
     settled: Vec<Settled>,
     charged_us: u64,
+    /// Time spent in the search strategy.
+    search_time: Duration,
     deadline: Option<Instant>,
     shutdown: watch::Receiver<bool>,
     sink: &'a mut (dyn FnMut(&Event) + Send),
@@ -238,10 +241,12 @@ impl<E: Evaluator> Driver<'_, E> {
                     return Ok(StopReason::Budget);
                 }
                 let task = flight.task;
+                let began = Instant::now();
                 let told = self.schedule.tell(flight, finished);
                 if let Some(share) = self.limits.converged {
                     self.converged = self.schedule.converge(share);
                 }
+                self.search_time += began.elapsed();
                 self.submit(task, told).await?;
                 self.announce_committed()?;
                 self.note_postponed();
@@ -266,7 +271,12 @@ impl<E: Evaluator> Driver<'_, E> {
 
     /// Starts candidates until the window is full.
     fn fill(&mut self) -> Result<(), EngineError> {
-        while let Some(flight) = self.schedule.ask() {
+        loop {
+            let began = Instant::now();
+            let Some(flight) = self.schedule.ask() else {
+                break;
+            };
+            self.search_time += began.elapsed();
             if matches!(flight.state, State::Judged(_)) {
                 continue;
             }
@@ -422,6 +432,7 @@ impl<E: Evaluator> Driver<'_, E> {
             reason,
             evals: report.evals(),
             verdicts: report.verdicts(),
+            search_us: u64::try_from(self.search_time.as_micros()).unwrap_or(u64::MAX),
         });
         report
     }

@@ -260,6 +260,7 @@ mod tests {
             reason: StopReason::Evals,
             evals: 1,
             verdicts: BTreeMap::new(),
+            search_us: 0,
         };
         assert_eq!(name(&json(&note)), "note");
         assert_eq!(name(&json(&finished)), "run_finished");
