@@ -147,9 +147,23 @@ def test_ctrl_c_while_configurations_are_checked_returns_what_there_is(vectors, 
     assert env["interrupted"] and 0 < len(results) < 3
 
 
-def test_partial_results_have_problems_of_their_own(vectors):
+def test_accepted_configurations_rank_together_whatever_their_outputs(vectors):
     _, a, _, n = vectors
     arguments = [np.zeros(16, np.float32), a, n]
-    results, _ = tune(arguments, PARTIAL, name="part", verify=lambda answer, outputs, atol: True)
-    assert {row["verdict"] for row in results} == {"ok"}
-    assert {row["config"]["block_size_x"] for row in tuner.load_results(limits.database())} == {64, 128, 256}
+
+    def verify(answer, outputs, atol=None):
+        return np.isclose(outputs[0].sum(), expected)
+
+    for expected, accepted in ((a.sum(), {64, 128, 256}), (-1.0, set()), (a.sum(), {64, 128, 256})):
+        results, _ = tune(arguments, PARTIAL, name="part", verify=verify)
+        assert {row["block_size_x"] for row in results if row["verdict"] == "ok"} == accepted
+        # A function that compares with other data is another one.
+        rows = tuner.load_results(limits.database())
+        assert len({row["problem"] for row in rows}) <= 1 and {row["config"]["block_size_x"] for row in rows} == accepted
+
+
+def test_a_configuration_that_was_rejected_before_may_be_accepted(vectors):
+    answers = iter([True, False, True, True])
+    for expected in (["ok", "incorrect"], ["ok", "ok"]):
+        results, _ = tune(vectors, params={"block_size_x": [64, 128]}, verify=lambda answer, outputs, atol: next(answers))
+        assert [row["verdict"] for row in results] == expected

@@ -86,6 +86,10 @@ class Search:
         """Returns the search of a space with one configuration."""
         return replace(self, strategy="exhaustive", budget=None)
 
+    def anew(self) -> "Search":
+        """Returns the search without the results of earlier runs."""
+        return replace(self, options=[*self.options, "--fresh"])
+
     def ordered(self, configs: Iterable[Params]) -> Iterator[Params]:
         """Returns configurations in order, or shuffled for a strategy that does not enumerate them."""
         if self.strategy == "exhaustive":

@@ -50,6 +50,8 @@ class Reference:
     values: Mapping[int, Any] = field(default_factory=dict)
     #: Absolute tolerance of values.
     atol: Optional[float] = None
+    #: Name under which the values were accepted: results with this name rank together.
+    accepted_as: Optional[str] = None
     #: A configuration whose outputs are the expected values.
     configuration: Optional[Params] = None
 
@@ -82,13 +84,10 @@ class Export:
         *,
         name: str = SPACE_FILE,
         configuration: Optional[Params] = None,
-        problem_name: Optional[str] = None,
     ) -> Path:
         """Writes the search space and returns its path.
 
         :param configuration: the only configuration of the space
-        :param problem_name: name of the problem, by default that of its sizes: spaces with other expected values
-            have other names
         """
         problem = self.problem
         lines = [
@@ -96,7 +95,7 @@ class Export:
             "version: 1",
             f"kernel: {quoted(signature.base_name(problem.kernel_name))}",
             "source: kernel.cu",
-            f"problems: {{ {problem_name or self.problem_name}: {{ }} }}",
+            f"problems: {{ {self.problem_name}: {{ }} }}",
         ]
         if problem.tune_params:
             lines.append("parameters:")
@@ -466,7 +465,8 @@ class Export:
             file = f"expected_{place}{ending_of(value)}"
             save_array(self.folder / file, value)
             files.append(f"{self.argument_name(place)}: {quoted(file)}")
-        return [f"reference: {{ values: {{ {', '.join(files)} }} }}"]
+        accepted = f", accepted_as: {quoted(reference.accepted_as)}" if reference.accepted_as else ""
+        return [f"reference: {{ values: {{ {', '.join(files)} }}{accepted} }}"]
 
     def _gate(self, reference: Optional[Reference]) -> List[str]:
         gate = ["deterministic: false"] if reference is not None and self._has_atomics() else []

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+from functools import wraps
 from inspect import signature as _signature
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
@@ -362,7 +363,12 @@ def normalize_verify_function(v: Optional[Callable[..., Any]]) -> Optional[Calla
     if v is None or "atol" in _signature(v).parameters:
         return v
     function = v
-    return lambda answer, result_host, atol: function(answer, result_host)
+
+    @wraps(v)
+    def with_atol(answer: Any, result_host: Any, atol: float) -> Any:
+        return function(answer, result_host)
+
+    return with_atol
 
 
 def process_metrics(params: Dict[str, Any], metrics: Optional[Mapping[str, Any]]) -> Dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import math
 import numbers
 from typing import Any, Callable, List, Mapping, Optional
@@ -10,6 +12,7 @@ import numpy as np
 
 # Units in the last place by which sums of partial results may differ, of the sum of their absolute values.
 _SUM_ULPS = 256
+_DIGEST_DIGITS = 8
 
 
 class VerifyError(RuntimeError):
@@ -42,6 +45,25 @@ def call_verify(
     if isinstance(found, float) and math.isnan(found):
         raise VerifyError(f"verify returned NaN for {dict(params)}; return True or False")
     return bool(found)
+
+
+def identity_of(verify: Optional[Callable[..., Any]], answer: Optional[List[Any]]) -> str:
+    """Returns a digest of a `verify` function with the data that it compares with: its answer, and the arrays and
+    numbers that it takes from the script."""
+    try:
+        named = inspect.getclosurevars(inspect.unwrap(verify)) if verify is not None else None
+        source = inspect.getsource(verify) if verify is not None else ""
+    except (OSError, TypeError, ValueError):
+        # A function that was made at an interactive prompt, or an object that is called.
+        named, source = None, ""
+    taken = {**named.globals, **named.nonlocals} if named is not None else {}
+    digest = hashlib.sha256(source.encode())
+    for value in [*(answer or ()), *(taken[name] for name in sorted(taken))]:
+        if isinstance(value, (np.ndarray, np.generic)):
+            digest.update(str((value.dtype, value.shape)).encode() + value.tobytes())
+        elif isinstance(value, (bool, int, float, str)):
+            digest.update(repr(value).encode())
+    return digest.hexdigest()[:_DIGEST_DIGITS]
 
 
 class PartialResultsWarning(UserWarning):

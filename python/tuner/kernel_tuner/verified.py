@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .rows import Row
 from .session import Session
 from .space import Reference
 from .tables import Params
-from .verification import call_verify
+from .verification import call_verify, identity_of
 
 Outputs = Dict[int, Any]
 VERIFY_REFERENCE = "verify"
@@ -44,19 +44,19 @@ def run_verified(session: Session, known: Mapping[str, Row], evals: Optional[int
             continue
         number += 1
         _try_one(session, database, params)
-    if not session.interrupted:
-        database.finish()
 
 
 def _try_one(session: Session, database: "_Database", params: Params) -> None:
     """Judges a configuration and adds its result."""
     problem = session.problem
+    begin = time.perf_counter()
     outputs, row = references.run_whole(session.export, params, session.device)
     verdict, detail = str(row["verdict"]), str(row.get("detail", ""))
     if outputs is not None:
         accepted = _verify(session, outputs, params)
         verdict = "ok" if accepted else "incorrect"
         detail = "verify returned False" if session.reference == VERIFY_REFERENCE else "the sums of its outputs differ"
+    session.verified_ms = 1000 * (time.perf_counter() - begin)
     if verdict == "ok":
         database.run_accepted(params, {place: outputs[place] for place in problem.outputs()} if outputs else {})
         return
@@ -70,62 +70,58 @@ def _verify(session: Session, outputs: Outputs, params: Params) -> bool:
     """Passes copies of the arguments to `verify`, which may change them, and returns its answer."""
     arguments = [outputs.get(place, value) for place, value in enumerate(session.problem.arguments)]
     host = [value.copy(order="K") if isinstance(value, np.ndarray) else copy.copy(value) for value in arguments]
-    begin = time.perf_counter()
-    accepted = call_verify(session.verify, session.given_answer, host, session.atol, params)
-    session.verified_ms = 1000 * (time.perf_counter() - begin)
-    return accepted
+    return call_verify(session.verify, session.given_answer, host, session.atol, params)
 
 
 class _Database:
-    """Runs of single configurations, whose trials rank together in the database where their outputs agree: a
-    ranking has the trials of one problem with the same expected values."""
+    """Runs of single configurations, whose trials rank together in the database: `verify` accepts the outputs of each,
+    and its name stands for them in the identity of the results."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        #: Accepted outputs that differ.
-        self._accepted: List[Outputs] = []
-        #: Rejected configurations with their outputs, which wait for accepted ones.
-        self._waiting: List[Tuple[Params, Optional[Outputs]]] = []
+        self._name = f"{session.reference} {identity_of(session.verify, session.given_answer)}"
+        #: Outputs that were accepted last.
+        self._accepted: Optional[Outputs] = None
 
     def run_accepted(self, params: Params, outputs: Outputs) -> None:
         """Runs a configuration whose outputs are accepted."""
-        number = next((at for at, other in enumerate(self._accepted) if _agree(other, outputs)), len(self._accepted))
-        if number == len(self._accepted):
-            self._accepted.append(outputs)
-        session = self._session
-        name = session.export.problem_name + (f"_{number + 1}" if number else "")
-        reference = Reference(values=self._accepted[number])
-        path = session.export.write(reference, configuration=params, problem_name=name)
-        session.tune(path, session.search.alone(), 1)
-        waiting, self._waiting = self._waiting, []
-        for rejected in waiting:
-            self.store_rejected(*rejected)
+        session, self._accepted = self._session, outputs
+        path = session.export.write(self._reference(outputs), configuration=params)
+        refuted: List[Row] = []
+
+        def doubts(row: Row) -> bool:
+            if row["verdict"] != "incorrect":
+                return False
+            refuted.append(row)
+            return True
+
+        session.tune(path, session.search.alone(), 1, doubts)
+        if refuted and not session.interrupted:
+            # It may have been rejected before, by a function that read other data.
+            session.verified_ms = refuted[0]["verification_time"]
+            session.tune(path, session.search.alone().anew(), 1)
 
     def store_rejected(self, params: Params, outputs: Optional[Outputs]) -> None:
         """Stores a configuration that was rejected, by a run with expected values that it misses."""
-        if not self._accepted:
-            self._waiting.append((params, outputs))
-        elif outputs is None or not _agree(self._accepted[0], outputs):
-            self._store(params, self._accepted[0])
-
-    def finish(self) -> None:
-        """Stores what still waits: no outputs were accepted."""
-        for params, outputs in self._waiting:
-            before = {place: self._session.problem.arguments[place] for place in self._session.problem.outputs()}
-            self._store(params, before if outputs is None else {place: _other(value) for place, value in outputs.items()})
-
-    def _store(self, params: Params, values: Outputs) -> None:
         session = self._session
         if session.interrupted:
             return
-        path = session.export.write(Reference(values=values), configuration=params)
-        search = session.search.alone()
+        values = self._accepted
+        if outputs is None:
+            values = values or {place: session.problem.arguments[place] for place in session.problem.outputs()}
+        elif values is None or _agree(values, outputs):
+            values = {place: _other(value) for place, value in outputs.items()}
+        path = session.export.write(self._reference(values), configuration=params)
+        search = session.search.alone().anew()
         done = tune(
             path, device=session.device, evals=1, strategy=search.strategy, seed=search.seed, db=session.db,
             options=search.options, progress=False, cwd=str(session.export.folder),
         )  # fmt: skip
         if done.interrupted:
             session.interrupt()
+
+    def _reference(self, values: Outputs) -> Reference:
+        return Reference(values=values, accepted_as=self._name)
 
 
 def _agree(one: Outputs, other: Outputs) -> bool:
