@@ -22,6 +22,14 @@ def choose(strategy, **options):
         return searches.choose(strategy, options, None)
 
 
+def test_results_of_a_complete_search_are_in_the_order_of_the_enumeration(vectors, place):
+    answer = [vectors[1] + vectors[2], None, None, None]
+    sizes = PARAMS["block_size_x"]
+    tune(vectors, answer=answer, cache="c", strategy="random_sample", strategy_options={"max_fevals": 5})
+    for strategy in (None, "brute_force"):
+        assert [row["block_size_x"] for row in tune(vectors, answer=answer, cache="c", strategy=strategy)] == sizes
+
+
 @pytest.mark.parametrize("strategy", [*searches.STRATEGIES, *searches.OTHERS, "", None])
 def test_each_strategy_ends_without_limits(vectors, strategy):
     results = tune(vectors, strategy=strategy)

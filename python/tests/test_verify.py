@@ -87,6 +87,12 @@ def test_the_time_of_verify_is_in_the_result(vectors):
     assert all(row["verification_time"] > 0 for row in results) and env["total_verification_time"] > 0
 
 
+def test_the_times_of_the_search_and_of_the_framework_are_in_the_results(vectors):
+    results, env = tune(vectors, answer=[vectors[1] + vectors[2], None, None, None], strategy="pso")
+    assert len({row["strategy_time"] for row in results}) == 1 and results[0]["strategy_time"] > 0
+    assert results[0]["framework_time"] > 0 and env["total_framework_time"] > 0 and env["total_strategy_time"] > 0
+
+
 def test_the_times_of_a_result_are_the_samples_of_the_database(vectors, monkeypatch):
     figures = session.Figures(registers=9, compile_ms=7.0, times_ms=[1.0, 2.0])
     monkeypatch.setattr(session, "read_figures", lambda *_: figures)

@@ -102,6 +102,8 @@ def run_session(session: Session) -> None:
         if session.interrupted:
             raise
         session.interrupt()
+    session.sort_results()
+    session.share_times()
     session.warn_of_failures()
 
 

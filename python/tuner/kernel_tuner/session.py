@@ -77,6 +77,9 @@ class Session:
     #: Time of `verify` for the configuration that is tried, milliseconds.
     verified_ms: float = 0.0
     interrupted: bool = False
+    #: Time of the search strategies, and of the start and end of runs, milliseconds.
+    strategy_ms: float = 0.0
+    framework_ms: float = 0.0
     started: float = field(default_factory=time.perf_counter)
     reported: float = field(default_factory=time.perf_counter)
 
@@ -114,6 +117,7 @@ class Session:
 
         def receive(event: Row) -> None:
             if event["event"] == "run_started":
+                self.framework_ms += self.lap_ms()
                 self.run_id = event["run_id"]
                 self.open_cache(event["device"])
                 if event["device_kind"] == "vgpu":
@@ -122,6 +126,8 @@ class Session:
                 row = self.row_of(event, read_figures(self.db, self.run_id, event))
                 if not doubts(row):
                     self.add(row)
+            elif event["event"] == "run_finished":
+                self.strategy_ms += event.get("search_us", 0) / 1000
 
         try:
             results = tune(
@@ -160,11 +166,8 @@ class Session:
 
     def add(self, row: Row) -> None:
         """Adds a result with its metrics, prints it and writes it to the cache."""
-        now = time.perf_counter()
         # What remains of the time since the result before; code is compiled concurrently.
-        others = row["compile_time"] + row["verification_time"]
-        row["benchmark_time"] = max(0.0, 1000 * (now - self.reported) - others)
-        self.reported = now
+        row["benchmark_time"] = max(0.0, self.lap_ms() - row["compile_time"] - row["verification_time"])
         if "__error__" not in row:
             add_metrics(row, self.metrics)
             check_objectives(row, self.objectives)
@@ -181,6 +184,25 @@ class Session:
             # The first configuration with a reason stands for the others.
             self.reasons.add(reason(row))
             print(f"{util.get_config_string(row, list(self.problem.tune_params))}: {reason(row)}", flush=True)
+
+    def lap_ms(self) -> float:
+        """Returns the milliseconds since it was called last, or since the session began."""
+        now = time.perf_counter()
+        spent, self.reported = 1000 * (now - self.reported), now
+        return spent
+
+    def sort_results(self) -> None:
+        """Sorts the results of a complete search in the order of the enumeration, as Kernel Tuner returns them."""
+        values = self.problem.tune_params
+        if self.search.strategy == "exhaustive":
+            self.results.sort(key=lambda row: [values[name].index(row[name]) for name in values])
+
+    def share_times(self) -> None:
+        """Divides the times of the search strategies and of the framework among the results, as Kernel Tuner does."""
+        self.framework_ms += self.lap_ms()
+        count = len(self.results)
+        for row in self.results:
+            row.update(strategy_time=self.strategy_ms / count, framework_time=self.framework_ms / count)
 
     def warn_of_failures(self) -> None:
         """Warns with the reasons if no configuration passed."""
