@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,38 @@ def search(file, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return tune_cache(file, quiet=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"kernel_name": "other"}, "different kernel"),
+        ({"problem_size": 2}, "different problem_size"),
+        ({"tune_params": {"b": [1], "a": [1]}}, "another order"),
+    ],
+)
+def test_a_file_of_another_kernel_size_or_space_is_refused(file, options, said):
+    given = {"kernel_name": "k", "kernel_source": "", "problem_size": 1, "arguments": [], "tune_params": PARAMS, **options}
+    with pytest.raises(ValueError, match=said):
+        tune_kernel(**given, lang="CUDA", cache=file, simulation_mode=True, quiet=True)
+
+
+def test_a_search_of_a_file_leaves_out_configurations_with_an_error(file):
+    data = json.loads(Path(file).read_text())
+    for a, error in enumerate(("CompilationFailedConfig", "InvalidConfig", "RuntimeFailedConfig")):
+        data["cache"][f"{a},0"]["time"] = error
+    Path(file).write_text(json.dumps(data))
+    results, _ = search(file)
+    assert len(results) == 61 and not any("__error__" in row for row in results)
+    given = {"kernel_source": "", "arguments": [], "tune_params": PARAMS, "lang": "CUDA", "quiet": True}
+    results, _ = tune_kernel("k", problem_size=1, cache=file, simulation_mode=True, **given)
+    assert len(results) == 64 and sum("__error__" in row for row in results) == 3
+
+
+def test_the_time_of_a_simulated_search_is_in_its_results(file):
+    results, env = search(file, strategy="genetic_algorithm", strategy_options={"max_fevals": 20})
+    assert all(row["strategy_time"] > 0 and row["framework_time"] > 0 for row in results)
+    assert env["total_framework_time"] > 0
 
 
 def test_a_complete_search_is_in_the_order_of_the_enumeration(file):

@@ -150,6 +150,29 @@ def check_matching_problem_size(cached: Any, wanted: Any) -> None:
         )
 
 
+def check_header(path: str, data: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raises ValueError if a cache file is that of another kernel, problem size or space.
+
+    :param wanted: header of the file that is wanted
+    """
+    missing = [name for name in ("device_name", "kernel_name", "tune_params_keys") if name not in data]
+    if missing:
+        raise ValueError(f"{path} is not a cache file of Kernel Tuner: it has no `{missing[0]}`")
+    if data["kernel_name"] != wanted["kernel_name"]:
+        raise ValueError(
+            f"Cannot load cache which contains results for different kernel (cache: {data['kernel_name']}, actual: "
+            f"{wanted['kernel_name']}); use another file"
+        )
+    if "problem_size" in data and wanted["problem_size"] != "callable":
+        check_matching_problem_size(data["problem_size"], wanted["problem_size"])
+    if data["tune_params_keys"] != wanted["tune_params_keys"]:
+        raise ValueError(
+            f"Cannot load cache which contains results obtained with different tunable parameters or another order "
+            f"of them. Cache at '{path}' has: {data['tune_params_keys']}, tune_params has: "
+            f"{wanted['tune_params_keys']}"
+        )
+
+
 class CacheFile:
     """A cache file that a run continues."""
 
@@ -162,7 +185,7 @@ class CacheFile:
         self.device_name: Optional[str] = None
         if os.path.exists(self.path):
             data = read_cache(self.path, open_cache=False)
-            self._check(data)
+            check_header(self.path, data, self._header)
             self._cache = data["cache"]
             self.device_name = data["device_name"]
 
@@ -206,25 +229,6 @@ class CacheFile:
         if self._accepted and os.path.isfile(self.path):
             close_cache(self.path)
 
-    def _check(self, data: Mapping[str, Any]) -> None:
-        wanted = self._header
-        missing = [name for name in ("device_name", "kernel_name", "tune_params_keys") if name not in data]
-        if missing:
-            raise ValueError(f"{self.path} is not a cache file of Kernel Tuner: it has no `{missing[0]}`")
-        if data["kernel_name"] != wanted["kernel_name"]:
-            raise ValueError(
-                f"Cannot load cache which contains results for different kernel (cache: {data['kernel_name']}, actual: "
-                f"{wanted['kernel_name']}); use another file"
-            )
-        if "problem_size" in data and wanted["problem_size"] != "callable":
-            check_matching_problem_size(data["problem_size"], wanted["problem_size"])
-        if data["tune_params_keys"] != wanted["tune_params_keys"]:
-            raise ValueError(
-                f"Cannot load cache which contains results obtained with different tunable parameters or another order "
-                f"of them. Cache at '{self.path}' has: {data['tune_params_keys']}, tune_params has: "
-                f"{wanted['tune_params_keys']}"
-            )
-
 
 def exclusion(
     rows: Iterable[Mapping[str, Any]], tune_params: Mapping[str, Sequence[Any]], names: Mapping[str, str]
@@ -246,11 +250,12 @@ def exclusion(
 
 
 def restrictions_of(data: Mapping[str, Any], names: Sequence[str]) -> List[Restriction]:
-    """Returns rules that the configurations of a cache alone satisfy: one for the first values, one for the first two,
-    and so on, so that an enumeration leaves out what no configuration begins with."""
+    """Returns rules that the configurations of a cache alone satisfy that have no error: one for the first values, one
+    for the first two, and so on, so that an enumeration leaves out what no configuration begins with."""
+    rows = [row for row in data["cache"].values() if "__error__" not in row]
 
     def rule(first: Sequence[str]) -> Restriction:
-        known = {key({name: row.get(name) for name in first}) for row in data["cache"].values()}
+        known = {key({name: row.get(name) for name in first}) for row in rows}
         return Restriction(lambda params: key({name: params[name] for name in first}) in known, "of the cache file", reads=set(first))
 
     return [rule(names[: at + 1]) for at in range(len(names))]

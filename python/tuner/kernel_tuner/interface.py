@@ -116,8 +116,9 @@ def tune_kernel(
     rules = read_restrictions(restrictions, values)
     names = _block_names(block_size_names, values)
     search = limits.apply(search.sized(lambda: count_configurations(values, rules, names)))
+    header = cache_files.header(kernel_name, problem_size, values, aims)
     if simulation_mode:
-        return simulate(values, rules, names, cache, search, metrics, aims, quiet)
+        return simulate(header, rules, names, cache, search, metrics, aims, quiet)
     host = to_host(arguments)
     problem = Problem(
         kernel_name, kernel_source, problem_size, host, values, rules,
@@ -137,7 +138,6 @@ def tune_kernel(
             publish(folder, export_space, problem)
             return [], {"export_space": str(export_space)}
         if cache is not None:
-            header = cache_files.header(kernel_name, problem_size, values, aims)
             session.cache = cache_files.CacheFile(cache, header)
         try:
             run_session(session)
@@ -175,48 +175,32 @@ def run_kernel(
     :param params: values of the parameters, or a result of `tune_kernel`
     :raises RuntimeError: the kernel does not compile, or has a hazard; the message names the line
     """
-    check_kinds(locals())
+    call = dict(locals())
+    check_kinds(call)
     given = list(arguments)
-    results = run_on_host(
-        kernel_name, kernel_source, problem_size, to_host(given), params, grid_div_x, grid_div_y, grid_div_z, lang, device,
-        smem_args, cmem_args, texmem_args, compiler_options, defines, block_size_names,
-    )  # fmt: skip
+    results = run_on_host(to_host(given), call)
     return [to_origin(value, origin) for value, origin in zip(results, given)]
 
 
-def run_on_host(
-    kernel_name: str,
-    kernel_source: Any,
-    problem_size: Any,
-    arguments: Sequence[Any],
-    params: Mapping[str, Any],
-    grid_div_x: Any = None,
-    grid_div_y: Any = None,
-    grid_div_z: Any = None,
-    lang: Optional[str] = None,
-    device: Union[int, str] = 0,
-    smem_args: Optional[Mapping[str, Any]] = None,
-    cmem_args: Optional[Mapping[str, Any]] = None,
-    texmem_args: Optional[Mapping[str, Any]] = None,
-    compiler_options: Optional[Sequence[str]] = None,
-    defines: Optional[Mapping[str, Any]] = None,
-    block_size_names: Optional[List[str]] = None,
-) -> List[Any]:
+def run_on_host(arguments: Sequence[Any], call: Mapping[str, Any]) -> List[Any]:
     """Runs a kernel as `run_kernel` does, on arrays and scalars of NumPy, and returns such; inputs are those that were
-    given."""
-    check_kinds(locals())
-    _refuse(lang, kernel_source, texmem_args)
-    tune_params = _values({name: [value] for name, value in params_of(params).items()})
+    given.
+
+    :param call: the other arguments of `run_kernel`, by name
+    """
+    check_kinds({**call, "arguments": arguments})
+    _refuse(call.get("lang"), call["kernel_source"], call.get("texmem_args"))
+    tune_params = _values({name: [value] for name, value in params_of(call["params"]).items()})
     problem = Problem(
-        kernel_name, kernel_source, problem_size, list(arguments), tune_params, [],
-        (grid_div_x, grid_div_y, grid_div_z), _block_names(block_size_names, tune_params),
-        smem_args, _constants(cmem_args), list(compiler_options or ()), defines,
+        call["kernel_name"], call["kernel_source"], call["problem_size"], list(arguments), tune_params, [],
+        [call.get(f"grid_div_{axis}") for axis in "xyz"], _block_names(call.get("block_size_names"), tune_params),
+        call.get("smem_args"), _constants(call.get("cmem_args")), list(call.get("compiler_options") or ()), call.get("defines"),
     )  # fmt: skip
     with _folder() as folder:
         export = Export(problem, folder)
-        outputs, row = run_whole(export, problem.first, limits.device() or device_name(device))
+        outputs, row = run_whole(export, problem.first, limits.device() or device_name(call["device"]))
         if outputs is None:
-            raise RuntimeError(f"{kernel_name}: {row['verdict']}: {row['detail']}")
+            raise RuntimeError(f"{problem.kernel_name}: {row['verdict']}: {row['detail']}")
     return [value if place not in outputs else outputs[place] for place, value in enumerate(problem.arguments)]
 
 

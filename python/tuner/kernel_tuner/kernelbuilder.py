@@ -50,7 +50,7 @@ class PythonKernel:
     def run_kernel(self, args: Sequence[Any]) -> List[Any]:
         """Runs the kernel and returns the arguments that are outputs."""
         given = [new if is_input else old for new, old, is_input in zip(args, self._arguments, self.inputs)]
-        results = run_on_host(arguments=to_host(given), params=self.params, **self._call)
+        results = run_on_host(to_host(given), {**self._call, "params": self.params})
         if str(self._call["lang"]).lower() == "cupy":
             # Arrays of the device change in place.
             for array, value in zip(args, results):

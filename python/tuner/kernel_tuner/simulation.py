@@ -27,7 +27,7 @@ class IncompleteCacheWarning(UserWarning):
 
 
 def simulate(
-    tune_params: Mapping[str, List[Any]],
+    header: Mapping[str, Any],
     rules: List[Restriction],
     block_size_names: Sequence[str],
     cache: Optional[Union[str, Path]],
@@ -36,18 +36,23 @@ def simulate(
     aims: List[Tuple[str, bool]],
     quiet: bool,
 ) -> Tuple[List[Row], Dict[str, Any]]:
-    """Searches the results of a cache file."""
+    """Searches the results of a cache file.
+
+    :param header: header of the file that is wanted
+    """
+    tune_params = header["tune_params"]
     if cache is None:
         raise ValueError("simulation_mode needs cache; pass the name of a cache file")
     path = cache_files.with_ending(cache)
     if not os.path.isfile(path):
         raise ValueError(f"simulation_mode: the cache file {path} does not exist; correct cache")
     data = cache_files.read_cache(path, open_cache=False)
+    cache_files.check_header(path, data, header)
     started = time.perf_counter()
     kept = cache_files.filtered(data, tune_params, rules)
     rows = {entry: _recorded(row, tune_params, metrics, [name for name, _ in aims]) for entry, row in kept["cache"].items()}
     keys = (cache_files.key(params) for params in valid_configurations(tune_params, rules, block_size_names))
-    interrupted = False
+    interrupted, strategy_ms = False, 0.0
     if search.strategy == "exhaustive":
         results = _enumerate(keys, rows, search)
     else:
@@ -57,7 +62,11 @@ def simulate(
                 IncompleteCacheWarning,
                 f"{path} lacks {missing} configurations of the space, which the search leaves out; Kernel Tuner's ends at one",
             )
-        results, interrupted = _search(kept, rows, search)
+        results, interrupted, strategy_ms = _search(kept, rows, search)
+    framework_ms = max(0.0, 1000 * (time.perf_counter() - started) - strategy_ms)
+    for row in results:
+        shares = {"strategy_time": strategy_ms / len(results), "framework_time": framework_ms / len(results)}
+        row.update({name: share for name, share in shares.items() if name not in tune_params})
     simulated = sum(row[name] for row in results for name in _MEASURED)
     env = {
         "device_name": data["device_name"], "simulation": True, "simulated_time": simulated, "interrupted": interrupted,
@@ -96,13 +105,17 @@ def _enumerate(keys: Iterator[str], rows: Mapping[str, Row], search: Search) -> 
     return results
 
 
-def _search(kept: Mapping[str, Any], rows: Mapping[str, Row], search: Search) -> Tuple[List[Row], bool]:
-    """Returns the results that a strategy chooses, and whether it was interrupted."""
+def _search(kept: Mapping[str, Any], rows: Mapping[str, Row], search: Search) -> Tuple[List[Row], bool, float]:
+    """Returns the results that a strategy chooses, whether it was interrupted, and its time in milliseconds."""
     results: List[Row] = []
+    strategy_ms = 0.0
 
     def receive(event: Row) -> None:
+        nonlocal strategy_ms
         if event["event"] == "trial":
             results.append(dict(rows[cache_files.key(event["config"])]))
+        elif event["event"] == "run_finished":
+            strategy_ms = event.get("search_us", 0) / 1000
 
     with tempfile.TemporaryDirectory(prefix="tuner-") as folder:
         file = cache_files.write_closed(Path(folder) / "cache.json", kept)
@@ -112,4 +125,4 @@ def _search(kept: Mapping[str, Any], rows: Mapping[str, Row], search: Search) ->
             seed=random.randrange(_SEEDS) if search.seed is None else search.seed,
             db=Path(folder) / "simulated.db", on_event=receive, progress=False,
         )  # fmt: skip
-    return results, run.interrupted
+    return results, run.interrupted, strategy_ms
