@@ -194,3 +194,9 @@ def test_numbers_of_numpy_are_numbers(monkeypatch):
         given.clear()
         tuner.tune("k", budget=budget, progress=False)
         assert "--budget=2s" in given
+
+
+@pytest.mark.parametrize("evals", ["3", 2.0, True])
+def test_a_number_of_configurations_that_is_none_is_refused(evals):
+    with pytest.raises(tuner.InputError, match="give a whole number"):
+        tuner.tune("k", evals=evals)

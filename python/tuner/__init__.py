@@ -84,7 +84,7 @@ def tune(
     :raises TunerError: the tuner failed
     """
     arguments = ["run", *_operands(kernel_or_space, device), f"--device={device}", "--events", "-"]
-    named = {"budget": _duration(budget), "evals": evals, "problem": problem, "strategy": strategy, "seed": seed}
+    named = {"budget": _duration(budget), "evals": _count(evals), "problem": problem, "strategy": strategy, "seed": seed}
     named["db"] = None if db is None else os.fspath(db)
     arguments += _options(named)
     arguments += _listed(options)
@@ -223,6 +223,13 @@ def _spelled(value: Any) -> str:
 def _options(named: Mapping[str, Any]) -> List[str]:
     # One word each: a value that begins with a hyphen is not another option.
     return [f"--{name}={value}" for name, value in named.items() if value is not None]
+
+
+def _count(evals: Optional[int]) -> Optional[int]:
+    """Returns a number of configurations; raises InputError if it is none."""
+    if evals is not None and (isinstance(evals, bool) or not isinstance(evals, numbers.Integral)):
+        raise InputError(f"evals is {evals!r:.80}; give a whole number from 1, or None for no limit")
+    return evals
 
 
 def _duration(budget: Optional[Union[str, float]]) -> Optional[str]:
