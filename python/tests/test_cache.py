@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from conftest import SOURCE
 
-from tuner.kernel_tuner import cache, tune_cache, tune_kernel
+import tuner
+from tuner.kernel_tuner import cache, limits, tune_cache, tune_kernel
 
 PARAMS = {"block_size_x": [64, 128, 256]}
 
@@ -34,6 +35,14 @@ def test_a_cache_file_is_written_and_continued(vectors, place):
     # And a complete file needs no run.
     results, env = tune(vectors)
     assert len(results) == 3 and env["device_name"] == "vgpu:a100"
+
+
+def test_results_of_before_rank_with_those_of_a_continued_file(vectors):
+    answer = [vectors[1] + vectors[2], None, None, None]
+    tune(vectors, answer=answer, strategy="random_sample", strategy_options={"max_fevals": 2})
+    tune(vectors, answer=answer)
+    rows = tuner.load_results(limits.database())
+    assert {row["config"]["block_size_x"] for row in rows} == {64, 128, 256}
 
 
 def test_results_of_a_cache_are_those_of_the_space_with_its_metrics_and_limits(vectors, place):

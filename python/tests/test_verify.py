@@ -1,5 +1,6 @@
 """`verify`: its arguments, the database, times and interruptions."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -173,3 +174,16 @@ def test_a_configuration_that_was_rejected_before_may_be_accepted(vectors):
     for expected in (["ok", "incorrect"], ["ok", "ok"]):
         results, _ = tune(vectors, params={"block_size_x": [64, 128]}, verify=lambda answer, outputs, atol: next(answers))
         assert [row["verdict"] for row in results] == expected
+
+
+def test_the_database_has_the_whole_space_of_verified_configurations(vectors):
+    tune(vectors, verify=lambda answer, outputs, atol: True)
+    query = "SELECT f.body FROM tasks t JOIN definitions f ON f.id = t.definition ORDER BY t.id DESC"
+    with sqlite3.connect(limits.database()) as connection:
+        (body,) = connection.execute(query).fetchone()
+    assert json.loads(body)["parameters"][0]["values"] == PARAMS["block_size_x"]
+
+
+def test_the_parts_of_the_time_are_apart(vectors):
+    results, env = tune(vectors, verify=lambda answer, outputs, atol: True)
+    assert all(row["benchmark_time"] > 0 for row in results) and env["overhead_time"] >= 0

@@ -122,6 +122,8 @@ def _search(session: Session) -> None:
     begin = len(session.results)
     try:
         _run_compared(session, left)
+        if session.export.excluded is not None:
+            session.define_space()
     except _PartialResults:
         del session.results[begin:]
         run_verified(session, known, left, _SUM_REFERENCE)

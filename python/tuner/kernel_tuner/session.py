@@ -141,6 +141,22 @@ class Session:
         if results.interrupted:
             self.interrupt()
 
+    def store(self, path: Path, search: searches.Search) -> None:
+        """Runs the tuner on one configuration of a search space for the database: it adds no result."""
+        done = tune(
+            path, device=self.device, evals=1, strategy=search.strategy, seed=search.seed, db=self.db,
+            options=search.options, progress=False, cwd=str(self.export.folder),
+        )  # fmt: skip
+        if done.interrupted and not self.interrupted:
+            self.interrupt()
+
+    def define_space(self) -> None:
+        """Stores the whole search space, with a configuration whose result is known: a ranking has the parameters and
+        constraints of its newest run, and the runs before had one configuration, or left out those of a cache file."""
+        self.export.excluded = None
+        if self.export.reference is not None:
+            self.store(self.export.write(self.export.reference), self.search.alone())
+
     def row_of(self, event: Mapping[str, Any], figures: Figures = Figures()) -> Row:
         """Converts a trial to a result of Kernel Tuner."""
         back = {text: name for name, text in self.problem.names.items()}
@@ -167,7 +183,7 @@ class Session:
     def add(self, row: Row) -> None:
         """Adds a result with its metrics, prints it and writes it to the cache."""
         # What remains of the time since the result before; code is compiled concurrently.
-        row["benchmark_time"] = max(0.0, self.lap_ms() - row["compile_time"] - row["verification_time"])
+        row["benchmark_time"] = max(0.0, self.lap_ms() - row["compile_time"])
         if "__error__" not in row:
             add_metrics(row, self.metrics)
             check_objectives(row, self.objectives)
@@ -199,10 +215,11 @@ class Session:
 
     def share_times(self) -> None:
         """Divides the times of the search strategies and of the framework among the results, as Kernel Tuner does."""
-        self.framework_ms += self.lap_ms()
+        # The search is part of the time of the runs.
+        framework_ms = max(0.0, self.framework_ms + self.lap_ms() - self.strategy_ms)
         count = len(self.results)
         for row in self.results:
-            row.update(strategy_time=self.strategy_ms / count, framework_time=self.framework_ms / count)
+            row.update(strategy_time=self.strategy_ms / count, framework_time=framework_ms / count)
 
     def warn_of_failures(self) -> None:
         """Warns with the reasons if no configuration passed."""

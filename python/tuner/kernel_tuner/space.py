@@ -65,6 +65,8 @@ class Export:
         self.folder.mkdir(parents=True, exist_ok=True)
         #: A further constraint, for configurations whose results are known.
         self.excluded: Optional[str] = None
+        #: Expected values of the search space that was written last.
+        self.reference: Optional[Reference] = None
         #: Unordered writes of equal values are not a hazard.
         self.same_value_writes = False
         self._complete = restrictions.completion(problem.tune_params, problem.rules, problem.block_size_names)
@@ -120,6 +122,8 @@ class Export:
         lines += self._gate(reference)
         lines += self._compile()
         path = self.folder / name
+        if name == SPACE_FILE:
+            self.reference = reference
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return path
 

@@ -8,7 +8,6 @@ from typing import Any, Dict, List, Mapping, Optional
 
 import numpy as np
 
-from .. import tune
 from . import cache as cache_files
 from . import references, restrictions
 from .notices import IgnoredArgumentWarning, tell_once
@@ -44,19 +43,21 @@ def run_verified(session: Session, known: Mapping[str, Row], evals: Optional[int
             continue
         number += 1
         _try_one(session, database, params)
+    if not session.interrupted:
+        database.finish()
 
 
 def _try_one(session: Session, database: "_Database", params: Params) -> None:
     """Judges a configuration and adds its result."""
     problem = session.problem
-    begin = time.perf_counter()
+    session.framework_ms += session.lap_ms()
     outputs, row = references.run_whole(session.export, params, session.device)
     verdict, detail = str(row["verdict"]), str(row.get("detail", ""))
     if outputs is not None:
         accepted = _verify(session, outputs, params)
         verdict = "ok" if accepted else "incorrect"
         detail = "verify returned False" if session.reference == VERIFY_REFERENCE else "the sums of its outputs differ"
-    session.verified_ms = 1000 * (time.perf_counter() - begin)
+    session.verified_ms = session.lap_ms()
     if verdict == "ok":
         database.run_accepted(params, {place: outputs[place] for place in problem.outputs()} if outputs else {})
         return
@@ -80,12 +81,13 @@ class _Database:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._name = f"{session.reference} {identity_of(session.verify, session.given_answer)}"
-        #: Outputs that were accepted last.
+        #: Configuration that was accepted last, and its outputs.
+        self._params: Optional[Params] = None
         self._accepted: Optional[Outputs] = None
 
     def run_accepted(self, params: Params, outputs: Outputs) -> None:
         """Runs a configuration whose outputs are accepted."""
-        session, self._accepted = self._session, outputs
+        session, self._params, self._accepted = self._session, params, outputs
         path = session.export.write(self._reference(outputs), configuration=params)
         refuted: List[Row] = []
 
@@ -112,13 +114,14 @@ class _Database:
         elif values is None or _agree(values, outputs):
             values = {place: _other(value) for place, value in outputs.items()}
         path = session.export.write(self._reference(values), configuration=params)
-        search = session.search.alone().anew()
-        done = tune(
-            path, device=session.device, evals=1, strategy=search.strategy, seed=search.seed, db=session.db,
-            options=search.options, progress=False, cwd=str(session.export.folder),
-        )  # fmt: skip
-        if done.interrupted:
-            session.interrupt()
+        session.store(path, session.search.alone().anew())
+
+    def finish(self) -> None:
+        """Stores the search space of the trials."""
+        if self._params is not None and self._accepted is not None:
+            self._session.problem.first = self._params
+            self._session.export.reference = self._reference(self._accepted)
+            self._session.define_space()
 
     def _reference(self, values: Outputs) -> Reference:
         return Reference(values=values, accepted_as=self._name)
