@@ -456,7 +456,7 @@ def test_the_first_results_are_written_to_a_summary_and_limited_by_the_environme
 def test_a_simulation_takes_values_that_are_equal_to_python(vectors, place):
     params = {"block_size_x": [64], "mixed": [1, True, "t"]}
     rows = {f"64,{value}": {"block_size_x": 64, "mixed": value, "time": at + 1.0} for at, value in enumerate((1, True, "t"))}
-    head = {"device_name": "D", "kernel_name": "k", "tune_params_keys": list(params), "tune_params": params}
+    head = {"device_name": "D", "kernel_name": "vector_add", "tune_params_keys": list(params), "tune_params": params}
     (place / "c.json").write_text(json.dumps({**head, "cache": rows}))
     results, _ = tune(SOURCE, vectors, params, cache="c", simulation_mode=True)
     assert sorted(row["time"] for row in results) == [1, 2, 3]
