@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from tuner.kernel_tuner import runs, signature, tune_kernel
+from tuner.kernel_tuner import run_kernel, runs, signature, tune_kernel
 from tuner.kernel_tuner.verification import PartialResultsWarning
 
 SIZE = 512
@@ -189,3 +189,24 @@ def test_outputs_of_the_same_extent_are_no_partial_results():
         "k", source, 1024, [np.zeros_like(x), x], {"block_size_x": [64], "FLIP": [0, 1]}, device="vgpu:a100", quiet=True
     )
     assert [(row["verdict"], row["reference"]) for row in rows] == [("ok", "first configuration"), ("incorrect", "first configuration")]
+
+
+@pytest.mark.parametrize("included", [False, True])
+def test_the_order_of_atomics_is_no_fault_of_a_kernel(place, included):
+    source = """__global__ void total(float *sum, const float *a, int n) {
+        int i = blockIdx.x * block_size_x + threadIdx.x;
+        if (i < n) atomicAdd(sum, a[i]);
+    }"""
+    if included:
+        (place / "total.cuh").write_text(source)
+        source = '#include "total.cuh"'
+    a = np.random.default_rng(1).random(3000, dtype=np.float32) * np.float32(1000)
+    arguments = [np.zeros(1, np.float32), a, np.int32(3000)]
+    options = {"lang": "CUDA", "device": "vgpu:a100", "quiet": True}
+    (total, *_) = run_kernel("total", source, 3000, arguments, {"block_size_x": 64}, **options)
+    assert np.isclose(total[0], a.sum())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for more in ({"verify": lambda answer, outputs: np.isclose(outputs[0][0], a.sum())}, {}):
+            results, _ = tune_kernel("total", source, 3000, arguments, {"block_size_x": [64, 128]}, **more, **options)
+            assert [row["verdict"] for row in results] == ["ok", "ok"]
