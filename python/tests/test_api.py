@@ -200,3 +200,9 @@ def test_numbers_of_numpy_are_numbers(monkeypatch):
 def test_a_number_of_configurations_that_is_none_is_refused(evals):
     with pytest.raises(tuner.InputError, match="give a whole number"):
         tuner.tune("k", evals=evals)
+
+
+def test_a_name_of_accepted_values_needs_values(space):
+    space.write_text(space.read_text().replace("reference: {", "reference: { accepted_as: verify,"))
+    with pytest.raises(tuner.InputError, match="`accepted_as` is for values"):
+        tuner.check(space)
