@@ -8,7 +8,9 @@ extern "C" __global__ void kernel(int* y) {
     if (t == 0) sum = 5;
     __syncthreads();
     if (t == 0) {
-        y[0] = *(volatile int*)&sum; // HAZARD
+        int v;
+        asm volatile("ld.shared.s32 %0, [%1];" : "=r"(v) : "r"((unsigned)__cvta_generic_to_shared(&sum)) : "memory"); // HAZARD
+        y[0] = v;
         atomicAdd(&sum, 1);
     } else if (t == 32) {
         atomicAdd(&sum, 1); // HAZARD

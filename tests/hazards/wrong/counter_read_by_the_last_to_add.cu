@@ -8,5 +8,9 @@ extern "C" __global__ void kernel(int* y) {
     if (t == 0) sum = 0;
     __syncthreads();
     atomicAdd(&sum, 1); // CONFLICT
-    if (t == 63) y[0] = *(volatile int*)&sum; // HAZARD
+    if (t == 63) {
+        int v;
+        asm volatile("ld.shared.s32 %0, [%1];" : "=r"(v) : "r"((unsigned)__cvta_generic_to_shared(&sum)) : "memory"); // HAZARD
+        y[0] = v;
+    }
 }

@@ -3,7 +3,7 @@
 use super::cta::{Cta, EXISTS_SHIFT};
 use super::warp::Warp;
 use crate::hazard::report::Location;
-use crate::hazard::shadow::Access;
+use crate::hazard::shadow::{Access, Strength};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{
     Area, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, STACK, WINDOW,
@@ -18,7 +18,9 @@ pub(super) struct Touch {
     pub(super) write: bool,
     /// The bytes must have been written before.
     pub(super) needs_written: bool,
-    pub(super) strong: bool,
+    pub(super) strength: Strength,
+    /// See [`Access::sets_flag`].
+    pub(super) sets_flag: bool,
     /// Atomic within its own block only.
     pub(super) narrow: bool,
     pub(super) in_flight: bool,
@@ -37,7 +39,8 @@ impl Touch {
             bytes,
             write: false,
             needs_written: true,
-            strong: false,
+            strength: Strength::Plain,
+            sets_flag: false,
             narrow: false,
             in_flight: false,
             same_value: false,
@@ -132,7 +135,8 @@ impl Cta<'_> {
             segment: self.clocks.segment[thread],
             pc: self.pc,
             write: t.write,
-            strong: t.strong,
+            strength: t.strength,
+            sets_flag: t.sets_flag,
             narrow: t.narrow,
             in_flight: t.in_flight,
             same_value: t.same_value,
@@ -175,7 +179,7 @@ impl Cta<'_> {
             // all.
             let last = 31 - mask.leading_zeros() as usize;
             let touch = Touch {
-                strong: true,
+                strength: Strength::Strong,
                 observes: true,
                 ..Touch::write(last, 8)
             };

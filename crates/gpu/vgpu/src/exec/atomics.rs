@@ -10,6 +10,7 @@ use super::rounding::apply_randomly;
 use super::transfer::{generic, lanes};
 use super::warp::Warp;
 use crate::hazard::Space;
+use crate::hazard::shadow::Strength;
 use crate::lower::program::{Area, Atom, Data};
 use gpu_arithmetic::atomic::{AtomOp, AtomType, apply};
 
@@ -84,7 +85,7 @@ impl Cta<'_> {
             // release.
             self.publish(thread, name, publishing);
             let touch = Touch {
-                strong: true,
+                strength: Strength::Strong,
                 narrow: !a.device_wide,
                 observes: a.returns(),
                 commutes,
@@ -159,7 +160,7 @@ impl Cta<'_> {
     ) -> Touch {
         let BulkElement { op, ty, at, value } = element;
         let touch = Touch {
-            strong: true,
+            strength: Strength::Strong,
             commutes: commuting(op, ty),
             needs_written: true,
             ..Touch::write(lane, ty.bytes())

@@ -6,7 +6,7 @@ use super::warp::Warp;
 use super::watch::Access as Watched;
 use crate::hazard::global::{GlobalView, OpenChunk};
 use crate::hazard::report::Location;
-use crate::hazard::shadow::{Access, Conflict};
+use crate::hazard::shadow::{Access, Conflict, Strength};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{NONE, Op};
 use crate::memory::{Allocation, Lookup};
@@ -61,7 +61,7 @@ impl Cta<'_> {
         let kind = AccessKind {
             bytes: t.bytes,
             write: t.write,
-            atomic: t.strong && !t.narrow,
+            atomic: (t.strength == Strength::Strong || t.sets_flag) && !t.narrow,
         };
         self.note_access(found.index, [found.offset], kind);
         if t.write && t.needs_written {

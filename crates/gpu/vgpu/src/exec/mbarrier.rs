@@ -8,7 +8,7 @@ use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::clock::{INIT_AGENT, copy_agent};
 use crate::hazard::report::Location;
-use crate::hazard::shadow::LastWrite;
+use crate::hazard::shadow::{LastWrite, Strength};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Address, Area, Data, MbarOp, NONE, Op, Synchronizes};
 
@@ -48,7 +48,11 @@ impl Cta<'_> {
                 self.check_overwritten(address as u32, w.index * 32 + lane);
             }
             let touch = Touch {
-                strong: !init,
+                strength: if init {
+                    Strength::Plain
+                } else {
+                    Strength::Strong
+                },
                 needs_written: !init,
                 observes: !init,
                 ..Touch::write(lane, 8)

@@ -12,6 +12,7 @@ use super::tensor_memory::Region;
 use super::unchanged::Source;
 use super::warp::Warp;
 use crate::hazard::clock::Clock;
+use crate::hazard::shadow::Strength;
 use crate::hazard::sync::{Acquired, Published, Variable};
 use crate::lower::program::{Data, Op, Order, SHARED_WINDOW, Synchronizes, WINDOW};
 use gpu_arithmetic::atomic::AtomOp;
@@ -93,7 +94,7 @@ impl Cta<'_> {
             Op::Atom(atom) => {
                 atom.dest != Data::Nothing || matches!(atom.op, AtomOp::Cas | AtomOp::Exch)
             }
-            Op::Load(m) => m.order != Order::Weak,
+            Op::Load(m) => self.strength(m.order) != Strength::Plain,
             Op::Store(m) if m.order != Order::Weak => false,
             _ => return false,
         };

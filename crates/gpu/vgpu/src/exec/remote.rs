@@ -14,6 +14,7 @@ use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::clock::Clock;
 use crate::hazard::report::Location;
+use crate::hazard::shadow::Strength;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{MbarOp, NONE, Op};
 
@@ -123,9 +124,9 @@ impl Cta<'_> {
             return true;
         }
         let last = Remote {
-            segment: match t.strong {
-                true => self.clocks.segment_of_strong(thread),
-                false => self.clocks.segment[thread],
+            segment: match t.strength {
+                Strength::Plain => self.clocks.segment[thread],
+                _ => self.clocks.segment_of_strong(thread),
             },
             arrivals: self.cluster_barrier.arrivals(thread),
             pc: self.pc,

@@ -9,7 +9,7 @@ use super::access::Touch;
 use super::cta::Cta;
 use super::regs::FULL;
 use super::warp::Warp;
-use crate::hazard::shadow::{Access, Stamp};
+use crate::hazard::shadow::{Access, Stamp, Strength};
 use crate::lower::program::{Address, Area, Data, SHARED_WINDOW, WINDOW};
 use gpu_arithmetic::host::vectorised;
 
@@ -67,7 +67,8 @@ impl Kind {
             segment: stamp.segment,
             pc: stamp.pc,
             write: self.write,
-            strong: false,
+            strength: Strength::Plain,
+            sets_flag: false,
             narrow: false,
             in_flight: self.in_flight,
             same_value: false,

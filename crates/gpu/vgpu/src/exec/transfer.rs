@@ -6,6 +6,7 @@ use super::order::Publishing;
 use super::regs::{Lane, U32, U64};
 use super::rows::{Kind, Words};
 use super::warp::Warp;
+use crate::hazard::shadow::Strength;
 use crate::lower::program::{Address, Area, Data, Mem, Order, SHARED_WINDOW, WINDOW};
 
 impl Warp {
@@ -119,15 +120,16 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 }
 
 impl Cta<'_> {
-    /// Reports whether an access counts as atomic.
-    fn is_strong(&self, order: Order) -> bool {
+    /// Returns the strength of an access by its order.
+    pub(super) fn strength(&self, order: Order) -> Strength {
+        let program = &self.context.program;
         match order {
-            Order::Weak => false,
-            // A volatile store may set a flag that another thread polls; otherwise volatile is the
-            // old warp-synchronous style, which orders nothing. (Polling loads are relaxed
-            // already.)
-            Order::Volatile => self.context.program.polls,
-            _ => true,
+            Order::Weak => Strength::Plain,
+            // Without atomics and polled flags, volatile is the old warp-synchronous style. (Polling
+            // loads are relaxed already.)
+            Order::Volatile if program.polls || program.has_strong => Strength::Volatile,
+            Order::Volatile => Strength::Plain,
+            _ => Strength::Strong,
         }
     }
 
@@ -136,7 +138,8 @@ impl Cta<'_> {
             return;
         }
         let bytes = m.width * m.data.len() as u32;
-        let strong = self.is_strong(m.order);
+        let strength = self.strength(m.order);
+        let strong = strength != Strength::Plain;
         let partly = m.used != u32::MAX && !m.uses_all();
         if !strong
             && !partly
@@ -160,7 +163,7 @@ impl Cta<'_> {
         for lane in lanes(mask) {
             let at = w.address(&m.at, lane);
             let touch = Touch {
-                strong,
+                strength,
                 narrow: !m.device_wide,
                 ..Touch::read(lane, bytes)
             };
@@ -205,7 +208,8 @@ impl Cta<'_> {
 
     pub(super) fn store(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
         let bytes = m.width * m.data.len() as u32;
-        let strong = self.is_strong(m.order);
+        let strength = self.strength(m.order);
+        let strong = strength != Strength::Plain;
         let allow_same = self.context.checks.same_value_writes_allowed;
         if !strong
             && !allow_same
@@ -229,7 +233,8 @@ impl Cta<'_> {
                 self.publish(thread, generic(m.at.area, at), m.publishing());
             }
             let mut touch = Touch {
-                strong,
+                strength,
+                sets_flag: strength == Strength::Volatile && context.program.polls,
                 narrow: !m.device_wide,
                 ..Touch::write(lane, bytes)
             };

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::history::Lists;
 use super::packed::PackedCells;
-use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, SPLIT, STRONG, Stamp, VALID};
+use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, SPLIT, Stamp, Strength, VALID};
 pub(crate) use super::word::{BlockOfLaunch, GlobalView};
 use super::word::{GlobalCell, SEVERAL_BLOCKS};
 use crate::memory::init::InitMap;
@@ -383,7 +383,7 @@ impl OpenChunk<'_> {
         };
         cells.words.store(at, &cell);
         let (w, r) = (cell.cell.write, cell.cell.read);
-        let plain_readers = r.is(VALID) && !r.is(STRONG);
+        let plain_readers = r.is(VALID) && r.strength() == Strength::Plain;
         if cell.read_block == SEVERAL_BLOCKS && !w.is(VALID | LISTED) && plain_readers {
             self.set_quiet(at, tag(view.launch));
         }

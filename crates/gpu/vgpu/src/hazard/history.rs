@@ -2,7 +2,7 @@
 //! that a later one may race with, one per thread and kind.
 
 use super::past::{AccessList, PastAccess};
-use super::shadow::{Access, Cell, Conflict, LISTED, NARROW, STRONG, Stamp, VALID, WIDE_WORDS};
+use super::shadow::{Access, Cell, Conflict, LISTED, Stamp, Strength, VALID, WIDE_WORDS};
 
 /// Histories of words, or of bytes of split words. The cell of such a word holds the history's
 /// number; the number of an ended history is reused.
@@ -120,7 +120,7 @@ pub(crate) struct History {
     /// Its owner: the address of the word or byte.
     key: u64,
     writes: AccessList<1>,
-    /// Only few words have any.
+    /// Atomic and volatile accesses, which only few words have.
     atomics: Option<Box<Atomics>>,
     /// Number of accesses.
     count: u32,
@@ -134,12 +134,29 @@ pub(crate) struct History {
     reads: AccessList<8>,
 }
 
-/// Atomic accesses of a history.
+/// Atomic and volatile accesses of a history.
 #[derive(Debug, Clone, Default)]
 struct Atomics {
+    strong: Accesses,
+    volatile: Accesses,
+}
+
+/// Accesses of one strength.
+#[derive(Debug, Clone, Default)]
+struct Accesses {
     writes: AccessList<1>,
     reads: AccessList<1>,
 }
+
+/// Kinds of accesses (write, strength) in the order in which their races are reported.
+const KINDS: [(bool, Strength); 6] = [
+    (true, Strength::Plain),
+    (true, Strength::Volatile),
+    (true, Strength::Strong),
+    (false, Strength::Plain),
+    (false, Strength::Volatile),
+    (false, Strength::Strong),
+];
 
 /// Accesses in two consecutive parts.
 type Parts<'a> = (&'a [PastAccess], &'a [PastAccess]);
@@ -149,23 +166,25 @@ impl History {
         self.writes.clear();
         self.reads.clear();
         if let Some(atomics) = &mut self.atomics {
-            atomics.writes.clear();
-            atomics.reads.clear();
+            **atomics = Atomics::default();
         }
         (self.count, self.latest) = (0, 0);
         (self.narrow, self.has_agents) = (false, false);
     }
 
-    fn atomic_writes(&self) -> Parts<'_> {
-        self.atomics
-            .as_ref()
-            .map_or((&[], &[]), |a| a.writes.parts())
-    }
-
-    fn atomic_reads(&self) -> Parts<'_> {
-        self.atomics
-            .as_ref()
-            .map_or((&[], &[]), |a| a.reads.parts())
+    /// Returns the writes or the reads of one strength.
+    fn parts(&self, write: bool, strength: Strength) -> Parts<'_> {
+        let accesses = match (strength, &self.atomics) {
+            (Strength::Plain, _) if write => return self.writes.parts(),
+            (Strength::Plain, _) => return self.reads.parts(),
+            (_, None) => return (&[], &[]),
+            (Strength::Volatile, Some(atomics)) => &atomics.volatile,
+            (Strength::Strong, Some(atomics)) => &atomics.strong,
+        };
+        match write {
+            true => accesses.writes.parts(),
+            false => accesses.reads.parts(),
+        }
     }
 
     fn add(&mut self, block: u32, stamp: Stamp, write: bool) {
@@ -173,7 +192,7 @@ impl History {
             return;
         }
         self.has_agents |= stamp.is_agents();
-        self.narrow |= stamp.is(NARROW) && !stamp.is_agents();
+        self.narrow |= stamp.is_narrow();
         self.latest = self.latest.max(stamp.segment);
         self.count += 1;
         let new = PastAccess {
@@ -181,11 +200,15 @@ impl History {
             stamp,
             place: self.count,
         };
-        match (write, stamp.is(STRONG)) {
-            (true, false) => self.writes.add(new),
-            (true, true) => self.atomics.get_or_insert_default().writes.add(new),
-            (false, false) => self.reads.add(new),
-            (false, true) => self.atomics.get_or_insert_default().reads.add(new),
+        let accesses = match stamp.strength() {
+            Strength::Plain if write => return self.writes.add(new),
+            Strength::Plain => return self.reads.add(new),
+            Strength::Volatile => &mut self.atomics.get_or_insert_default().volatile,
+            Strength::Strong => &mut self.atomics.get_or_insert_default().strong,
+        };
+        match write {
+            true => accesses.writes.add(new),
+            false => accesses.reads.add(new),
         }
     }
 
@@ -201,9 +224,9 @@ impl History {
         let found = self.find(a, block, ordered);
         // An observing atomic write orders the atomic writes before it and stands for all of them.
         if let (true, Some(atomics)) = (a.write && a.observes, &mut self.atomics) {
-            atomics.writes.clear();
+            atomics.strong.writes.clear();
         }
-        if !a.write || a.strong {
+        if !a.write || a.strength != Strength::Plain {
             self.add(block, Stamp::from_access(a), a.write);
         }
         found
@@ -216,31 +239,34 @@ impl History {
         ordered: impl Fn(u32, &Stamp) -> bool,
     ) -> Option<Conflict> {
         // In the order in which races are reported.
-        let kinds = [
-            (true, false, self.writes.parts()),
-            (true, true, self.atomic_writes()),
-            (false, false, self.reads.parts()),
-            (false, true, self.atomic_reads()),
-        ];
+        let kinds = if a.write { &KINDS[..] } else { &KINDS[..3] };
         // A read races with writes only.
-        let kinds = if a.write { &kinds[..] } else { &kinds[..2] };
-        for &(write, strong, (past, rest)) in kinds {
-            let excused = write && a.write && a.same_value;
-            let atomic = strong && a.strong;
-            if excused || atomic && !self.narrow && !a.narrow {
+        for &(write, strength) in kinds {
+            let (past, rest) = self.parts(write, strength);
+            if past.is_empty() || write && a.write && a.same_value {
                 continue;
             }
-            // Atomic writes up to this place were seen by an atomic read that happens before.
+            let atomic = strength == Strength::Strong && a.strength == Strength::Strong;
+            if atomic && !self.narrow && !a.narrow {
+                continue;
+            }
+            // Atomic writes up to this place were seen by an atomic read that happens before. Those that are
+            // updates have replaced the atomic writes before them, and are kept beside volatile ones.
             let seen = || {
-                let (readers, more) = self.atomic_reads();
-                let readers = readers.iter().chain(more);
+                let updates = match strength {
+                    Strength::Volatile => self.parts(true, Strength::Strong),
+                    _ => (&[][..], &[][..]),
+                };
+                let (readers, more) = self.parts(false, Strength::Strong);
+                let readers = [readers, more, updates.0, updates.1];
+                let readers = readers.into_iter().flatten();
                 let before = readers.filter(|r| ordered(r.block, &r.stamp));
                 before.map(|r| r.place).max().unwrap_or(0)
             };
             let races = |s: &&PastAccess| {
-                let to_all = !s.stamp.is(NARROW) && !a.narrow;
-                let both = atomic && (to_all || s.block == block);
-                !(both || ordered(s.block, &s.stamp) || strong && write && s.place < seen())
+                let both = s.stamp.is_atomic_with(a, write, s.block != block);
+                let observed = strength != Strength::Plain && write;
+                !(both || ordered(s.block, &s.stamp) || observed && s.place < seen())
             };
             // Not a chain of the two: chaining copies the closure's captures, which takes longer
             // than the few accesses of most words.
@@ -258,8 +284,10 @@ impl History {
     /// Returns the cell that refers to this history by its number, with flags for its writes and
     /// reads.
     pub(super) fn marker(&self, number: u32) -> Cell {
-        let written = !self.writes.is_empty() || !self.atomic_writes().0.is_empty();
-        let read = !self.reads.is_empty() || !self.atomic_reads().0.is_empty();
+        let (writes, reads) = KINDS.split_at(3);
+        let has =
+            |(write, strength): &(bool, Strength)| !self.parts(*write, *strength).0.is_empty();
+        let (written, read) = (writes.iter().any(has), reads.iter().any(has));
         let valid = |is: bool| if is { VALID } else { 0 };
         Cell {
             write: Stamp {
@@ -276,9 +304,9 @@ impl History {
 
     /// Returns the latest write.
     pub(super) fn last_write(&self) -> Option<Stamp> {
-        let parts = [self.writes.parts(), self.atomic_writes()];
-        let writes = parts
-            .into_iter()
+        let writes = KINDS[..3]
+            .iter()
+            .map(|&(write, strength)| self.parts(write, strength))
             .flat_map(|(some, more)| some.iter().chain(more));
         writes.max_by_key(|s| s.place).map(|s| s.stamp)
     }

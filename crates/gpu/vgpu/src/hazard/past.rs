@@ -57,14 +57,6 @@ impl<const N: usize> AccessList<N> {
         }
     }
 
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        match self {
-            AccessList::Few { len, .. } => *len == 0,
-            AccessList::Many(all) => all.is_empty(),
-        }
-    }
-
     /// Records an access, replacing the last one of its thread.
     #[inline]
     pub(super) fn add(&mut self, new: PastAccess) {

@@ -20,7 +20,7 @@ pub(super) const WARPS: u8 = 8;
 pub(super) const ASYNC: u8 = 16;
 /// The word is split: its bytes are kept elsewhere.
 pub(super) const SPLIT: u8 = 32;
-/// Atomic within its own block only.
+/// With `STRONG`: atomic within its own block only. Alone: a volatile access.
 pub(super) const NARROW: u8 = 64;
 /// All relevant accesses are in the history with number `segment`; with `VALID`, a write is among
 /// them.
@@ -46,6 +46,18 @@ pub(crate) struct Cell {
     pub(super) read: Stamp,
 }
 
+/// Accesses that do not race with an unordered one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Strength {
+    /// None.
+    Plain,
+    /// Strong ones. Volatile accesses are strong too (PTX ISA 8.7), but code that shares volatile data
+    /// with volatile data relies on an order that the ISA does not give.
+    Volatile,
+    /// All that are not plain.
+    Strong,
+}
+
 /// An access to check.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access {
@@ -53,8 +65,9 @@ pub(crate) struct Access {
     pub(crate) segment: u32,
     pub pc: u32,
     pub write: bool,
-    /// Atomic, or a read-modify-write.
-    pub(crate) strong: bool,
+    pub(crate) strength: Strength,
+    /// A volatile write in a kernel that polls volatile flags: it does not race with others.
+    pub(crate) sets_flag: bool,
     /// Atomic within its own block only (`.cta`).
     pub(crate) narrow: bool,
     /// An asynchronous copy: in flight until its wait.
@@ -93,8 +106,29 @@ impl Stamp {
         self.flags & flag != 0
     }
 
-    pub(super) fn atomic_to_all(&self) -> bool {
-        self.is(STRONG) && !self.is(NARROW)
+    pub(super) fn strength(&self) -> Strength {
+        match self.flags & (STRONG | NARROW | ASYNC) {
+            NARROW => Strength::Volatile,
+            flags if flags & STRONG != 0 => Strength::Strong,
+            _ => Strength::Plain,
+        }
+    }
+
+    /// Reports whether it is atomic within its own block only.
+    pub(super) fn is_narrow(&self) -> bool {
+        self.flags & (STRONG | NARROW) == STRONG | NARROW
+    }
+
+    /// Reports whether it and an access, of the same block or `foreign`, never race, ordered or not
+    /// (PTX ISA 8.7, morally strong). `write`: the stamp is of a write.
+    pub(super) fn is_atomic_with(&self, a: &Access, write: bool, foreign: bool) -> bool {
+        let scopes = !foreign || !self.is_narrow() && !a.narrow;
+        scopes
+            && match self.strength() {
+                Strength::Plain => false,
+                Strength::Volatile => a.strength == Strength::Strong || write && a.sets_flag,
+                Strength::Strong => a.strength != Strength::Plain,
+            }
     }
 
     /// Creates the stamp of an access that is neither atomic nor in flight.
@@ -129,14 +163,18 @@ impl Stamp {
     }
 
     pub(super) fn from_access(access: &Access) -> Stamp {
-        let strong = if access.strong { STRONG } else { 0 };
-        let narrow = if access.narrow { NARROW } else { 0 };
+        let strength = match access.strength {
+            Strength::Plain => 0,
+            Strength::Volatile => NARROW,
+            Strength::Strong if access.narrow => STRONG | NARROW,
+            Strength::Strong => STRONG,
+        };
         let flight = if access.in_flight { ASYNC } else { 0 };
         Stamp {
             segment: access.segment,
             pc: access.pc,
             thread: access.thread as u16,
-            flags: VALID | strong | narrow | flight,
+            flags: VALID | strength | flight,
             commutes: 0,
         }
     }
@@ -165,11 +203,21 @@ impl Stamp {
         };
         Stamp {
             // The thread of the earlier stamp is kept: it is less often the one that continues.
-            // Each flag takes the value that excuses less: atomic only if both are, narrow if one is.
-            flags: (self.flags & (new.flags | !STRONG)) | (new.flags & NARROW) | wide,
+            flags: (self.flags & !(STRONG | NARROW)) | self.weaker(new) | wide,
             // The later of both: a barrier that orders it orders the other one too.
             segment: self.segment.max(new.segment),
             ..self
+        }
+    }
+
+    /// Returns the flags that excuse no more than those of either stamp.
+    pub(super) fn weaker(&self, new: &Stamp) -> u8 {
+        let narrow = self.is_narrow() || new.is_narrow();
+        match self.strength().min(new.strength()) {
+            Strength::Strong if narrow => STRONG | NARROW,
+            Strength::Strong => STRONG,
+            Strength::Volatile if !narrow => NARROW,
+            _ => 0,
         }
     }
 
@@ -237,7 +285,7 @@ impl Cell {
         } else {
             LANES
         };
-        r.flags = (r.flags & !STRONG) | wide;
+        r.flags = (r.flags & !(STRONG | NARROW)) | wide;
         true
     }
 
@@ -297,7 +345,7 @@ impl Cell {
             return after_write;
         }
         let found = after_write.or_else(|| self.after_reads(a, clocks));
-        if a.strong {
+        if a.strength != Strength::Plain {
             self.add_atomic(a, clocks);
         } else {
             *self = Cell {
@@ -321,20 +369,22 @@ impl Cell {
     /// must not hide a plain one, and where vector clocks decide, no reader or atomic writer may
     /// hide another.
     fn needs_list(&self, a: &Access, clocks: &Clocks) -> bool {
-        if self.write.flies() || (a.write && !a.strong) {
+        if self.write.flies() || (a.write && a.strength == Strength::Plain) {
             return false;
         }
         let live = |s: &Stamp| s.is(VALID) && (s.segment >= clocks.floor || s.is_agents());
         let kept = |s: &Stamp| {
-            let replaced = (s.is(STRONG) || !a.strong)
+            let replaced = s.strength() >= a.strength
                 && clocks.ordered(a.thread, usize::from(s.thread), s.segment);
             live(s) && !replaced
         };
         let (w, r) = (&self.write, &self.read);
-        let seen = a.observes && w.is(STRONG);
+        let seen = a.observes && w.strength() >= a.strength;
         match (a.write, clocks.exact_readers) {
             (true, true) => !seen && kept(w) || kept(r),
-            (true, false) => [w, r].into_iter().any(|s| live(s) && !s.is(STRONG)),
+            (true, false) => [w, r]
+                .into_iter()
+                .any(|s| live(s) && s.strength() < a.strength),
             (false, exact) => exact && kept(r),
         }
     }
@@ -360,7 +410,7 @@ impl Cell {
         let found = list.access(a, 0, |_, s| {
             clocks.ordered(a.thread, usize::from(s.thread), s.segment)
         });
-        if a.write && !a.strong {
+        if a.write && a.strength == Strength::Plain {
             lists.end(number);
             *self = Cell {
                 write: Stamp::from_access(a),
@@ -376,10 +426,10 @@ impl Cell {
     pub(super) fn after_write(&mut self, a: &Access, clocks: &Clocks) -> Option<Conflict> {
         let r = &self.read;
         // An atomic read since has observed the atomic write, so the write is ordered too.
-        let seen = r.is(STRONG) && self.write.is(STRONG) && r.passed(a.thread, clocks);
+        let seen =
+            r.is(STRONG) && self.write.strength() != Strength::Plain && r.passed(a.thread, clocks);
         let w = &mut self.write;
-        // Two atomic accesses never race, ordered or not (PTX ISA 8.7, morally strong).
-        if !w.is(VALID) || (w.is(STRONG) && a.strong) {
+        if !w.is(VALID) || w.is_atomic_with(a, true, false) {
             return None;
         }
         if w.flies() || w.is_agents() && !w.passed(a.thread, clocks) {
@@ -400,7 +450,7 @@ impl Cell {
 
     pub(super) fn after_reads(&self, a: &Access, clocks: &Clocks) -> Option<Conflict> {
         let r = &self.read;
-        if !r.is(VALID) || (r.is(STRONG) && a.strong) || r.passed(a.thread, clocks) {
+        if !r.is(VALID) || r.is_atomic_with(a, false, false) || r.passed(a.thread, clocks) {
             return None;
         }
         Some(r.conflict(false))
@@ -416,7 +466,7 @@ impl Cell {
         }
         let passed = r.passed(a.thread, clocks);
         // An atomic reader must not hide a plain one, which races with atomic writes.
-        if passed && (r.is(STRONG) || !a.strong) {
+        if passed && r.strength() >= a.strength {
             self.read = new;
         } else if !passed {
             self.read = r.merge_with(&new);
@@ -427,7 +477,8 @@ impl Cell {
     pub(super) fn add_atomic(&mut self, a: &Access, clocks: &Clocks) {
         let w = self.write;
         let new = Stamp::from_access(a);
-        let follows = !w.is(VALID) || !w.is(STRONG) || a.observes || w.passed(a.thread, clocks);
+        let hides = w.strength() < a.strength;
+        let follows = !w.is(VALID) || hides || a.observes || w.passed(a.thread, clocks);
         self.write = if follows { new } else { w.merge_with(&new) };
         // Readers since the floor stay: this write need not happen after them.
         if self.read.segment < clocks.floor {

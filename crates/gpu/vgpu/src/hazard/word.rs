@@ -7,7 +7,9 @@
 
 use super::clock::Clocks;
 use super::history::{AccessBlocks, Lists};
-use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, NARROW, STRONG, Stamp, VALID};
+use super::shadow::{
+    Access, Cell, Conflict, Epoch, LISTED, NARROW, STRONG, Stamp, Strength, VALID,
+};
 
 /// Several blocks read, or several threads wrote atomically: not all of them are known.
 pub(super) const SEVERAL_BLOCKS: u32 = u32::MAX;
@@ -73,7 +75,7 @@ impl GlobalCell {
             }
             return right;
         }
-        if !write && unwritten && !self.cell.read.is(STRONG) {
+        if !write && unwritten && self.cell.read.strength() == Strength::Plain {
             // Another block read before. Inputs that all blocks read take this path: it must not end
             // the attempt, nor keep a list of readers.
             self.read_block = SEVERAL_BLOCKS;
@@ -129,9 +131,14 @@ impl GlobalCell {
     fn also_reads(&mut self, a: &Access) {
         self.read_block = SEVERAL_BLOCKS;
         let r = &mut self.cell.read;
-        // A plain or block-scoped reader is kept: it races with atomic writes of other blocks.
-        if r.is(STRONG) && (!a.strong || a.narrow) {
-            *r = Stamp::from_access(a);
+        // A plain, volatile or block-scoped reader is kept: it races with more writes of other blocks.
+        let new = Stamp::from_access(a);
+        let weaker = r.weaker(&new);
+        if weaker != r.flags & (STRONG | NARROW) {
+            *r = Stamp {
+                flags: VALID | weaker,
+                ..new
+            };
         }
     }
 
@@ -146,7 +153,7 @@ impl GlobalCell {
     ) -> Option<Conflict> {
         let (w, r) = (self.cell.write, self.cell.read);
         // An atomic write must not hide a plain one.
-        let hides = a.write && a.strong && w.is(VALID) && !w.is(STRONG);
+        let hides = a.write && w.is(VALID) && w.strength() < a.strength;
         let readers_known = !r.is(VALID) || self.read_block != SEVERAL_BLOCKS;
         let hides = hides && self.write_block != SEVERAL_BLOCKS;
         if w.is(LISTED) || watched || hides && readers_known {
@@ -159,7 +166,7 @@ impl GlobalCell {
         }
         if !a.write {
             self.record_read(a, view);
-        } else if a.strong {
+        } else if a.strength != Strength::Plain {
             self.record_atomic(a, view);
         } else {
             self.record_write(a, view.block);
@@ -189,7 +196,7 @@ impl GlobalCell {
         let found = list.access(a, view.block, |block, stamp| {
             view.is_ordered(a.thread, block, stamp)
         });
-        if a.write && !a.strong {
+        if a.write && a.strength == Strength::Plain {
             lists.end(number);
             self.record_write(a, view.block);
         } else {
@@ -201,8 +208,7 @@ impl GlobalCell {
     fn against_write(&mut self, a: &Access, view: &mut GlobalView<'_>) -> Option<Conflict> {
         let (w, block) = (self.cell.write, self.write_block);
         let own = block == view.block;
-        let to_all = w.atomic_to_all() && !a.narrow;
-        let both = w.is(STRONG) && a.strong && (own || to_all);
+        let both = w.is_atomic_with(a, true, !own);
         if !w.is(VALID) || both || a.write && a.same_value {
             return None;
         }
@@ -210,7 +216,7 @@ impl GlobalCell {
             return self.cell.after_write(a, view.clocks);
         }
         let (r, reader) = (self.cell.read, self.read_block);
-        let seen = w.is(STRONG) && r.is(STRONG) && reader != SEVERAL_BLOCKS;
+        let seen = w.strength() != Strength::Plain && r.is(STRONG) && reader != SEVERAL_BLOCKS;
         if seen && view.is_ordered(a.thread, reader, &r) {
             return None;
         }
@@ -220,8 +226,7 @@ impl GlobalCell {
     fn against_reads(&self, a: &Access, view: &mut GlobalView<'_>) -> Option<Conflict> {
         let (r, block) = (self.cell.read, self.read_block);
         let own = block == view.block;
-        let to_all = r.atomic_to_all() && !a.narrow;
-        if !r.is(VALID) || r.is(STRONG) && a.strong && (own || to_all) {
+        if !r.is(VALID) || r.is_atomic_with(a, false, !own) {
             return None;
         }
         if own {
@@ -246,7 +251,7 @@ impl GlobalCell {
             return;
         }
         let own = self.read_block == view.block;
-        let replaced = (r.is(STRONG) || !a.strong) && r.passed(a.thread, view.clocks);
+        let replaced = r.strength() >= a.strength && r.passed(a.thread, view.clocks);
         if own && (replaced || !view.clocks.exact_readers) {
             self.cell.add_reader(a, view.clocks);
         } else {
@@ -267,8 +272,8 @@ impl GlobalCell {
             self.write_block = view.block;
             return;
         }
-        let narrow = if a.narrow { NARROW } else { 0 };
-        self.cell.write.flags |= narrow;
+        let weaker = w.weaker(&Stamp::from_access(a));
+        self.cell.write.flags = w.flags & !(STRONG | NARROW) | weaker;
         self.write_block = SEVERAL_BLOCKS;
     }
 }

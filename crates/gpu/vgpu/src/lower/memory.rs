@@ -118,6 +118,7 @@ impl<'a> Lower<'a> {
 
     // Relaxed accesses order nothing by themselves: the epoch still decides.
     fn strong(&mut self, order: Order) {
+        self.program.has_strong |= !matches!(order, Order::Weak | Order::Volatile);
         if !matches!(order, Order::Weak | Order::Relaxed | Order::Volatile) {
             self.program.has_fences = true;
             self.program.partial_sync = true;
@@ -150,16 +151,14 @@ impl<'a> Lower<'a> {
 
     fn load(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
         let mut mem = self.access(i, m, 1)?;
-        if matches!(mem.order, Order::Weak | Order::Volatile) {
-            // Compilers emit flags that are polled as plain or volatile loads: `ptx::intent` has
-            // found them.
-            let relaxed = self
-                .function
-                .relaxed
-                .contains(&std::ptr::from_ref(i).addr());
-            mem.order = if relaxed { Order::Relaxed } else { Order::Weak };
-        }
         let place = std::ptr::from_ref(i).addr();
+        // Compilers emit flags that are polled as plain or volatile loads: `ptx::intent` has found
+        // them.
+        if matches!(mem.order, Order::Weak | Order::Volatile)
+            && self.function.relaxed.contains(&place)
+        {
+            mem.order = Order::Relaxed;
+        }
         mem.unwritten = self
             .function
             .unwritten
@@ -184,7 +183,7 @@ impl<'a> Lower<'a> {
             return Err(Fail::Unsupported("a vector of this size"));
         }
         // The mask of used bytes applies to plain loads only: strong ones access all of their word.
-        if mem.order == Order::Weak {
+        if matches!(mem.order, Order::Weak | Order::Volatile) {
             mem.used = i.used_bytes.unwrap_or(u32::MAX);
             for (n, d) in (0..).zip(&mem.data) {
                 if *d == Data::Nothing && mem.data.len() > 1 {

@@ -218,6 +218,8 @@ pub(crate) struct Program {
     pub(crate) kernels: HashMap<u64, (String, u32)>,
     /// It has fences or ordered accesses.
     pub(crate) has_fences: bool,
+    /// It has atomics or ordered accesses.
+    pub(crate) has_strong: bool,
     /// It polls volatile flags, so that volatile stores may set flags.
     pub(crate) polls: bool,
     /// It synchronises other than by whole-block and whole-warp barriers.

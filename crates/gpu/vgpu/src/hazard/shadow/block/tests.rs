@@ -1,5 +1,6 @@
 use super::*;
 use crate::hazard::clock::Clock;
+use crate::hazard::shadow::Strength;
 use proptest::prelude::*;
 
 const THREADS: usize = 64;
@@ -49,7 +50,8 @@ fn plain() -> impl Strategy<Value = Access> {
         segment: 0,
         pc,
         write,
-        strong: false,
+        strength: Strength::Plain,
+        sets_flag: false,
         narrow: false,
         in_flight: write && flies,
         same_value: write && same,
@@ -60,9 +62,14 @@ fn plain() -> impl Strategy<Value = Access> {
 
 fn any_access() -> impl Strategy<Value = Access> {
     (plain(), 0u8..6).prop_map(|(a, kind)| Access {
-        strong: kind == 0,
+        strength: match kind {
+            0 => Strength::Strong,
+            1 => Strength::Volatile,
+            _ => Strength::Plain,
+        },
+        sets_flag: kind == 1 && a.write && a.pc % 2 == 0,
         observes: kind == 0 && a.write && a.pc % 2 == 0,
-        in_flight: a.in_flight && kind != 0,
+        in_flight: a.in_flight && kind > 1,
         ..a
     })
 }
