@@ -224,26 +224,38 @@ impl Streams {
         self.events.contains_key(&event)
     }
 
+    /// Returns the streams whose operations precede the next one of a stream, that stream among them.
+    fn ordered_before(&self, stream: u64) -> impl Iterator<Item = (&u64, &Stream)> {
+        let own = self.streams.get(&stream);
+        let blocking = own.is_some_and(|own| own.properties.is_blocking());
+        self.streams.iter().filter(move |(handle, other)| {
+            // The legacy default stream and blocking streams wait for each other.
+            let with_legacy = stream == LEGACY || **handle == LEGACY;
+            let waits = other.properties.is_blocking() && blocking && with_legacy;
+            waits || **handle == stream
+        })
+    }
+
     /// Returns the operations that precede the next one of a stream.
     fn preceding(&self, stream: u64) -> Clock {
         let mut clock = self.host.clone();
-        let own = self.streams.get(&stream);
-        if let Some(own) = own {
-            join(&mut clock, &own.clock);
+        for (_, other) in self.ordered_before(stream) {
+            join(&mut clock, &other.clock);
         }
         if stream == LEGACY {
             join(&mut clock, &self.ended_blocking);
         }
-        let blocking = own.is_some_and(|own| own.properties.is_blocking());
-        for (handle, other) in &self.streams {
-            // The legacy default stream and blocking streams wait for each other.
-            let with_legacy = stream == LEGACY || *handle == LEGACY;
-            let ordered = other.properties.is_blocking() && blocking && with_legacy;
-            if ordered {
-                join(&mut clock, &other.clock);
-            }
-        }
         clock
+    }
+
+    /// Returns the virtual time at which the next operation of a stream can start, µs.
+    fn start_us(&self, stream: u64) -> f64 {
+        let before = self.ordered_before(stream).map(|(handle, _)| handle);
+        let ended = self.ended_blocking.keys().filter(|_| stream == LEGACY);
+        let idle = before
+            .chain(ended)
+            .filter_map(|handle| self.idle_us.get(handle));
+        idle.copied().fold(self.host_us, f64::max)
     }
 
     /// Adds an operation with this duration on the virtual clock to a stream.
@@ -256,8 +268,8 @@ impl Streams {
         if let Some(own) = self.streams.get_mut(&stream) {
             own.clock = clock;
         }
-        let idle = self.idle_us.entry(stream).or_insert(0.0);
-        *idle = idle.max(self.host_us) + lasting_us;
+        let start = self.start_us(stream);
+        self.idle_us.insert(stream, start + lasting_us);
         Operation {
             name,
             stream,
@@ -346,22 +358,17 @@ impl Streams {
         }
         let stream = plain(stream);
         let clock = self.preceding(stream);
+        // Before the host has waited: the destroyed streams are still known.
+        self.host_us = self.start_us(stream);
         join(&mut self.host, &clock);
         self.forget_ended();
-        let idle = self.idle_us.get(&stream).copied().unwrap_or(0.0);
-        self.host_us = self.host_us.max(idle);
     }
 
     /// Records an event after the operations of a stream.
     pub(crate) fn record(&mut self, event: u64, stream: u64) -> bool {
         let stream = plain(stream);
         let clock = self.preceding(stream);
-        let time_us = self
-            .idle_us
-            .get(&stream)
-            .copied()
-            .unwrap_or(0.0)
-            .max(self.host_us);
+        let time_us = self.start_us(stream);
         let Some(event) = self.events.get_mut(&event) else {
             return false;
         };

@@ -102,6 +102,25 @@ fn two_streams_overlap_on_the_virtual_clock() {
 }
 
 #[test]
+fn the_default_stream_times_the_blocking_streams() {
+    for (flags, spent) in [(0, 30.0), (NON_BLOCKING, 0.0)] {
+        let mut streams = Streams::default();
+        let (a, b) = (streams.create(flags, 0), streams.create(flags, 0));
+        let (start, end) = (streams.create_event(0), streams.create_event(0));
+        assert!(streams.record(start, LEGACY));
+        streams.submit(a, "op".into(), 30_000.0);
+        streams.submit(b, "op".into(), 20_000.0);
+        assert!(streams.destroy(a) && streams.record(end, LEGACY));
+        assert_eq!(streams.elapsed_ms(start, end), Some(spent));
+        // A blocking stream starts after the default stream.
+        streams.submit(LEGACY, "op".into(), 50_000.0);
+        assert!(streams.record(end, b));
+        let ended = if flags == 0 { 80.0 } else { 20.0 };
+        assert_eq!(streams.elapsed_ms(start, end), Some(ended));
+    }
+}
+
+#[test]
 fn work_of_a_destroyed_stream_ends_before_the_device_is_idle() {
     let mut streams = Streams::default();
     let (a, b) = (
