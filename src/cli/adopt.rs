@@ -206,7 +206,7 @@ fn size(text: &str) -> Result<(String, i64), String> {
 
 /// Returns the kernel of an instance.
 fn named(entry: &str, given: &[String]) -> Result<String, CliError> {
-    let path = entry.split('<').next().unwrap_or(entry).trim();
+    let path = entry.split(['<', '(']).next().unwrap_or(entry).trim();
     let name = path.rsplit("::").next().unwrap_or(path);
     match given {
         [] => Ok(name.to_owned()),

@@ -116,3 +116,40 @@ fn variables_have_the_type_of_the_branch_that_was_built() {
     let check = check.args(["check", "adopted/fir.yaml", "--device", "vgpu:a100"]);
     ended(check.args(["--config", "default"])).says(0, &["ok"]);
 }
+
+/// Two kernels of one name, whose launches are alike.
+const OVERLOADS: &str = r"
+__global__ void scale(float *y, int n, float by) { int i = threadIdx.x; if (i < n) y[i] *= by; }
+__global__ void scale(double *y, int n, double by) { int i = threadIdx.x; if (i < n) y[i] *= by; }
+template <typename T> void run(T by) {
+  T data[100], *y;
+  for (int i = 0; i < 100; ++i) data[i] = i;
+  cudaMalloc(&y, sizeof data);
+  cudaMemcpy(y, data, sizeof data, cudaMemcpyHostToDevice);
+  scale<<<1, 128>>>(y, 100, by);
+}
+int main() { run(2.0); run(3.0f); return cudaDeviceSynchronize(); }
+";
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "needs nvcc: scripts/get-nvcc")]
+fn the_overload_that_was_launched_is_adopted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("app.cu"), OVERLOADS).expect("a file");
+    let build = "nvcc -cudart shared -lineinfo -arch=sm_80 app.cu -o app && ./app";
+    for (to, entry, ty) in [
+        ("first", None, "f64"),
+        ("other", Some("scale(float*, int, float)"), "f32"),
+    ] {
+        let mut adopt = tuner(folder.path());
+        adopt.args(["adopt", "app.cu", "--run", build, "-o", to]);
+        adopt.args(entry.iter().flat_map(|entry| ["--entry", entry]));
+        ended(&mut adopt).says(0, &["--entry 'NAME(…)'", &format!("wrote {to}/scale.yaml")]);
+        let space = format!("{to}/scale.yaml");
+        let text = std::fs::read_to_string(folder.path().join(&space)).expect("a space");
+        assert!(text.contains(&format!("type: {ty}")), "{text}");
+        let mut check = tuner(folder.path());
+        check.args(["check", &space, "--device", "vgpu:a100"]);
+        ended(check.args(["--config", "default"])).says(0, &["ok"]);
+    }
+}

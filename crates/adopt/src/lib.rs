@@ -275,6 +275,12 @@ fn adopt_one(
     };
     if let Some(mut observed) = captured::select(settings, &unit, item, name)? {
         let (unit, item) = launching(settings, unit, item, name, 0);
+        let item = plan::with_signature(&unit, item, name, &observed.signature);
+        // The signature has selected the overload, which the template has alone.
+        let settings = &Settings {
+            entry: settings.entry.filter(|entry| !entry.ends_with(')')),
+            ..*settings
+        };
         return match adopt_captured(settings, &unit, item, &observed, compiler) {
             // Launches of one run: the largest alone describes it.
             Err(error @ AdoptError::Unsupported { .. })

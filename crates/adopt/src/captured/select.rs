@@ -15,6 +15,8 @@ pub(crate) struct Observed<'c> {
     pub(crate) kernel: String,
     /// Name of the instance, with template arguments.
     pub(crate) instance: String,
+    /// The same with parameters, which tell overloads apart.
+    pub(crate) signature: String,
     pub(crate) launches: Vec<(&'c Capture, &'c Launch)>,
     pub(crate) notes: Vec<String>,
 }
@@ -74,31 +76,38 @@ pub(crate) fn select<'c>(
     let Some((_, first)) = launches.first() else {
         return Err(missing(settings, kernel));
     };
+    let named = launches.iter();
+    let all: Vec<&str> = named
+        .map(|(_, launch)| instance_name(&launches, launch))
+        .collect();
     let wanted = settings.entry.unwrap_or(&first.kernel);
-    let instance = launches
-        .iter()
-        .find(|(_, launch)| plain(&launch.kernel) == plain(wanted))
-        .map(|(_, launch)| launch.kernel.clone());
-    let instances: BTreeSet<&str> = launches.iter().map(|(_, it)| it.kernel.as_str()).collect();
+    let chosen = launches.iter().zip(&all).find(|((_, launch), name)| {
+        let names = [launch.kernel.as_str(), **name];
+        names.iter().any(|name| plain(name) == plain(wanted))
+    });
+    let instances: BTreeSet<&str> = all.iter().copied().collect();
     let instances: Vec<&str> = instances.into_iter().collect();
-    let Some(instance) = instance else {
+    let Some(((_, chosen), name)) = chosen.map(|(launch, name)| (*launch, *name)) else {
         return Err(refuse(
             kernel,
             format!("no launch of the instance `{wanted}` was captured"),
             format!(
-                "the captures have {}: --entry 'NAME<…>'",
-                instances.join(", ")
+                "the captures have {}: --entry '{}'",
+                instances.join(", "),
+                pattern(&instances)
             ),
         ));
     };
     let mut notes = Vec::new();
     if instances.len() > 1 {
         notes.push(format!(
-            "the captures have {}; this is `{instance}`, adopt another with --entry 'NAME<…>'",
-            instances.join(", ")
+            "the captures have {}; this is `{name}`, adopt another with --entry '{}'",
+            instances.join(", "),
+            pattern(&instances)
         ));
     }
-    launches.retain(|(_, launch)| launch.kernel == instance);
+    let mut names = all.into_iter();
+    launches.retain(|_| names.next() == Some(name));
     for (capture, launch) in &launches {
         check_version(unit, item, kernel, launch, capture)?;
         if launch.hazards > 0 {
@@ -113,10 +122,37 @@ pub(crate) fn select<'c>(
     notes.dedup();
     Ok(Some(Observed {
         kernel: kernel.to_owned(),
-        instance,
+        instance: chosen.kernel.clone(),
+        signature: chosen.signature.clone(),
         launches,
         notes,
     }))
+}
+
+/// Returns the name of a launch's kernel with template arguments, and with parameters if a program launches
+/// overloads.
+fn instance_name<'c>(launches: &[(&Capture, &Launch)], launch: &'c Launch) -> &'c str {
+    let own = launches
+        .iter()
+        .filter(|(_, other)| other.kernel == launch.kernel);
+    // Other builds may have other types under one name.
+    let is_overloaded = own.clone().any(|(capture, one)| {
+        own.clone()
+            .any(|(of, other)| std::ptr::eq(*of, *capture) && one.signature != other.signature)
+    });
+    let signature = launch.signature.as_str();
+    match is_overloaded {
+        true => signature.strip_prefix("void ").unwrap_or(signature),
+        false => &launch.kernel,
+    }
+}
+
+/// Returns the notation of `--entry` for instances of these names.
+fn pattern(instances: &[&str]) -> &'static str {
+    match instances.iter().all(|name| name.ends_with(')')) {
+        true => "NAME(…)",
+        false => "NAME<…>",
+    }
 }
 
 /// Describes an abnormal end of a captured program.

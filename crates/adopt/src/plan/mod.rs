@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
 pub(crate) use arguments::is_whole;
-pub(crate) use overload::launched;
+pub(crate) use overload::{launched, with_signature};
 pub use stated::StatedLaunch;
 pub(crate) use variables::{Variable, VariableContent};
 

@@ -2,21 +2,77 @@
 
 use super::deduced::declared;
 use crate::host::Host;
-use crate::kernel::{is_overload, types};
+use crate::kernel::{is_overload, plain, types};
 use crate::tree;
 use crate::unit::{Item, Kind, Unit, node_of};
+use tuner_core::element::Element;
+
+/// Returns the kernels of this name that the compiler tells apart from `item` by their parameters.
+fn others<'u>(unit: &'u Unit, item: usize, name: &str) -> impl Iterator<Item = (usize, &'u Item)> {
+    let own = unit.item(item);
+    unit.items.iter().enumerate().filter(move |(_, other)| {
+        let named = other.names.last().is_some_and(|known| known == name);
+        let is_kernel = other.kind == Kind::Kernel && named;
+        is_kernel
+            && !own.excludes(other)
+            && is_overload(unit, own, other)
+            && node_of(unit, other).is_some_and(|(_, node)| tree::body(node).is_some())
+    })
+}
+
+/// Returns the overload of a kernel that has the parameters of a demangled signature.
+pub(crate) fn with_signature(unit: &Unit, item: usize, name: &str, signature: &str) -> usize {
+    let wanted: Vec<_> = parameters(signature).iter().map(|ty| plain(ty)).collect();
+    let same = |(one, other): (&(String, usize), &(String, usize))| {
+        let element = Element::from_cpp(&one.0);
+        let alike = one.0 == other.0 || element.is_some() && element == Element::from_cpp(&other.0);
+        alike && one.1 == other.1
+    };
+    let score = |item: &Item| {
+        let own = types(unit, item).unwrap_or_default();
+        let fits = own.len() == wanted.len();
+        fits.then(|| own.iter().zip(&wanted).filter(|pair| same(*pair)).count())
+    };
+    let first = (score(unit.item(item)), item);
+    let scored = others(unit, item, name).map(|(at, other)| (score(other), at));
+    // The first one unless another fits better.
+    scored
+        .fold(
+            first,
+            |best, other| if other.0 > best.0 { other } else { best },
+        )
+        .1
+}
+
+/// Returns the types of the parameters of a demangled signature.
+fn parameters(signature: &str) -> Vec<&str> {
+    let Some(text) = signature.trim_end().strip_suffix(')') else {
+        return Vec::new();
+    };
+    let mut depth = 0;
+    let mut end = text.len();
+    let mut found = Vec::new();
+    for (at, c) in text.char_indices().rev() {
+        match c {
+            ')' | '>' => depth += 1,
+            '(' if depth == 0 => {
+                found.extend(text.get(at + 1..end));
+                break;
+            }
+            '(' | '<' => depth -= 1,
+            ',' if depth == 0 => {
+                found.extend(text.get(at + 1..end));
+                end = at;
+            }
+            _ => {}
+        }
+    }
+    found.reverse();
+    found
+}
 
 /// Returns the overload of a kernel whose parameters have the types of the variables that a launch passes.
 pub(crate) fn launched(unit: &Unit, item: usize, name: &str) -> usize {
-    let own = unit.item(item);
-    let is_other = |other: &Item| {
-        let named = other.names.last().is_some_and(|known| known == name);
-        other.kind == Kind::Kernel && named && !own.excludes(other) && is_overload(unit, own, other)
-    };
-    let has_body =
-        |item: &Item| node_of(unit, item).is_some_and(|(_, node)| tree::body(node).is_some());
-    let others = unit.items.iter().enumerate();
-    let others = others.filter(|(_, other)| is_other(other) && has_body(other));
     let launches = Host::new(unit).launches(name);
     let score = |item: &Item| {
         let types = types(unit, item).unwrap_or_default();
@@ -36,12 +92,13 @@ pub(crate) fn launched(unit: &Unit, item: usize, name: &str) -> usize {
         });
         fits.max().unwrap_or(0)
     };
-    let first = (score(own), item);
-    let best = others.map(|(at, other)| (score(other), at));
+    let first = (score(unit.item(item)), item);
+    let scored = others(unit, item, name).map(|(at, other)| (score(other), at));
     // The first one unless another fits better.
-    best.fold(
-        first,
-        |best, other| if other.0 > best.0 { other } else { best },
-    )
-    .1
+    scored
+        .fold(
+            first,
+            |best, other| if other.0 > best.0 { other } else { best },
+        )
+        .1
 }
