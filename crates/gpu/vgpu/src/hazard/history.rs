@@ -225,6 +225,10 @@ impl History {
         // An observing atomic write orders the atomic writes before it and stands for all of them.
         if let (true, Some(atomics)) = (a.write && a.observes, &mut self.atomics) {
             atomics.strong.writes.clear();
+            // It has seen the volatile writes too, and the next one must not hide that.
+            if !atomics.volatile.writes.parts().0.is_empty() {
+                self.add(block, Stamp::from_access(a), false);
+            }
         }
         if !a.write || a.strength != Strength::Plain {
             self.add(block, Stamp::from_access(a), a.write);
@@ -250,16 +254,10 @@ impl History {
             if atomic && !self.narrow && !a.narrow {
                 continue;
             }
-            // Atomic writes up to this place were seen by an atomic read that happens before. Those that are
-            // updates have replaced the atomic writes before them, and are kept beside volatile ones.
+            // Atomic writes up to this place were seen by an atomic read that happens before.
             let seen = || {
-                let updates = match strength {
-                    Strength::Volatile => self.parts(true, Strength::Strong),
-                    _ => (&[][..], &[][..]),
-                };
                 let (readers, more) = self.parts(false, Strength::Strong);
-                let readers = [readers, more, updates.0, updates.1];
-                let readers = readers.into_iter().flatten();
+                let readers = readers.iter().chain(more);
                 let before = readers.filter(|r| ordered(r.block, &r.stamp));
                 before.map(|r| r.place).max().unwrap_or(0)
             };
@@ -311,3 +309,6 @@ impl History {
         writes.max_by_key(|s| s.place).map(|s| s.stamp)
     }
 }
+
+#[cfg(test)]
+mod tests;
