@@ -250,6 +250,15 @@ fn a_folder_that_cannot_be_written_ends_the_capture_with_a_sentence() {
 }
 
 #[test]
+fn a_summary_that_cannot_be_written_names_its_file() {
+    let dir = folder();
+    let words = ["scale_128.ptx", "1000", "128", "scale"];
+    // Before the program runs.
+    exec(dir.path(), &["--json", "."], &words).says(2, &[". is a folder; name a file"]);
+    exec(dir.path(), &["--json", "/dev/full"], &words).says(1, &["cannot write /dev/full"]);
+}
+
+#[test]
 fn limits_are_told_and_name_the_option() {
     let dir = folder();
     let words = ["scale_128.ptx", "1000", "128", "scale", "bump"];

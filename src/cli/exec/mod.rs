@@ -10,6 +10,7 @@ mod target;
 use self::target::Target;
 use super::CommandResult;
 use crate::{atomic, exit};
+use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -257,7 +258,9 @@ fn write_json(
         summary,
     };
     let text = serde_json::to_string_pretty(&document)?;
-    Ok(atomic::write(path, format!("{text}\n").as_bytes())?)
+    atomic::write(path, format!("{text}\n").as_bytes())
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(())
 }
 
 /// Returns the exit code of the command.

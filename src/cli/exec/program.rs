@@ -192,8 +192,11 @@ fn data_folder() -> Option<PathBuf> {
 /// Fails early if the JSON file cannot be written.
 ///
 /// # Errors
-/// A folder that does not exist.
+/// A folder that does not exist, or a folder in place of the file.
 pub(super) fn check_output(path: &Path) -> Result<(), CliError> {
+    if path.is_dir() {
+        refuse!("{} is a folder; name a file", path.display());
+    }
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
