@@ -6,8 +6,9 @@ mod whole;
 
 use super::cut::{self, Template};
 use super::plan::Plan;
-use super::unit::{Around, Kind, Unit};
+use super::unit::{Around, Kind, Unit, node_of};
 use super::{AdoptError, Settings};
+use crate::tree::visit;
 use compiled::CompiledTemplate;
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -36,6 +37,7 @@ pub(crate) fn make(
     plan: &Plan,
     compiler: &Compiler,
 ) -> Result<CompiledTemplate, AdoptError> {
+    check_launches(unit, kernel, plan)?;
     let available = |name: &str| available(compiler, name);
     let mut demanded: BTreeSet<String> = plan.reached.iter().cloned().collect();
     // Only the instance names template arguments such as functors.
@@ -95,6 +97,25 @@ pub(crate) fn make(
             .collect(),
         help: help(plan, &cut.missing, &Unknown::find(unit, &log)),
     })
+}
+
+/// Rejects a kernel that launches kernels.
+fn check_launches(unit: &Unit, kernel: usize, plan: &Plan) -> Result<(), AdoptError> {
+    let mut launches = false;
+    if let Some((_, node)) = node_of(unit, unit.item(kernel)) {
+        visit(node, &mut |node| {
+            launches |= node.kind() == "kernel_call_syntax";
+            !launches
+        });
+    }
+    match launches {
+        false => Ok(()),
+        true => Err(AdoptError::Unsupported {
+            kernel: plan.kernel.clone(),
+            why: "it launches kernels, and a search space runs kernels that launch none".to_owned(),
+            help: "adopt a kernel that it launches: --kernel NAME; `tuner exec` runs the whole program".to_owned(),
+        }),
+    }
 }
 
 /// Reports whether the compiler emits code for the kernel. A template without an instance has none.

@@ -441,3 +441,14 @@ fn the_overload_of_the_launch_is_adopted_alone() {
         );
     }
 }
+
+#[test]
+fn a_kernel_that_launches_kernels_is_refused_by_this_reason() {
+    let text = format!(
+        "__global__ void scale(float *y, int n);\n\
+         __global__ void both(float *y, int n) {{ scale<<<1, 64>>>(y, n); }}\n\
+         __global__ void scale(float *y, int n) {BODY}\n{MAIN}"
+    );
+    let error = refused(&text);
+    assert!(error.contains("it launches kernels"), "{error}");
+}
