@@ -1,7 +1,7 @@
 //! The plots of a run, and its table.
 
 use super::Browser;
-use crate::serve::{Daemon, wait_for};
+use crate::serve::{Daemon, request, serve, wait_for};
 use crate::store::support::{config, start, submitted, timed};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -242,4 +242,64 @@ fn what_no_other_beats_in_time_and_registers_is_joined_by_a_line() {
     browser.run("document.querySelectorAll('.plot')[5]?.scrollIntoView()");
     browser.picture("dashboard-front");
     assert_eq!(browser.complaints(), Vec::<Value>::new());
+}
+
+/// Lines of text of a plot: text, left, right, top, bottom.
+const LINES_OF_TEXT: &str = "chart.getZr().storage.getDisplayList(true).filter((one) => one.type === 'tspan' && one.style.text)
+     .map((one) => { const box = one.getBoundingRect().clone(); if (one.transform) box.applyTransform(one.transform);
+       return [one.style.text, box.x, box.x + box.width, box.y, box.y + box.height]; })";
+
+#[test]
+#[cfg_attr(
+    not(browser),
+    ignore = "no Chromium is here: apt-get install chromium chromium-driver"
+)]
+fn long_names_of_parameters_are_whole_and_apart() {
+    let dir = TempDir::new().unwrap();
+    let names = [
+        "number_of_output_rows_per_thread_block",
+        "shared_memory_padding_in_elements",
+        "unroll",
+    ];
+    let rows = (0..64_u32).map(|at| {
+        let values = [1 + at % 4, at / 4 % 4, 1 + at / 16];
+        let mut row = json!({ "time": 1.0 + f64::from(at), "times": [1.0 + f64::from(at)], "compile_time": 100,
+            "verification_time": 0, "benchmark_time": 10, "framework_time": 0, "strategy_time": 0 });
+        for (name, value) in names.iter().zip(values) {
+            row[name] = json!(value);
+        }
+        (values.map(|value| value.to_string()).join(","), row)
+    });
+    let rows: serde_json::Map<String, Value> = rows.collect();
+    let values = json!({ names[0]: [1, 2, 3, 4], names[1]: [0, 1, 2, 3], names[2]: [1, 2, 3, 4] });
+    let file = json!({ "device_name": "GPU", "kernel_name": "long", "problem_size": "p", "tune_params_keys": names,
+        "tune_params": values, "objective": "time", "cache": rows });
+    std::fs::write(dir.path().join("long.json"), file.to_string()).unwrap();
+    let db = dir.path().join("t.db");
+    let daemon = Daemon::from(serve(&db).arg("--kernels").arg(dir.path()), &db);
+    let (status, answer) = daemon.post("/api/v1/runs", &request("long.json", 64, 1, "exhaustive"));
+    assert_eq!(status, 201, "{answer}");
+    let id = answer["id"].as_str().unwrap();
+    daemon.wait(id, "finished");
+    for width in [1280, 390] {
+        let browser = Browser::open(width, 900, false);
+        browser.go(&format!("http://{}/#/explore/{id}", daemon.address));
+        let lines = |title: &str| {
+            let lines = drawn(&browser, title, LINES_OF_TEXT);
+            serde_json::from_value::<Vec<(String, f64, f64, f64, f64)>>(lines).unwrap()
+        };
+        let parallel = lines("Parallel");
+        for name in names {
+            assert!(parallel.iter().any(|line| line.0 == name), "{parallel:?}");
+        }
+        let important = lines("Importance");
+        for (at, line) in important.iter().enumerate() {
+            for other in &important[at + 1..] {
+                let apart_x = line.2 <= other.1 || other.2 <= line.1;
+                let apart_y = line.4 <= other.3 + 1.0 || other.4 <= line.3 + 1.0;
+                assert!(apart_x || apart_y, "{width}: {line:?} {other:?}");
+            }
+        }
+        browser.picture(&format!("dashboard-long-names-{width}"));
+    }
 }

@@ -193,7 +193,7 @@ function explore(run, task, trials) {
       (canvas) => plot(canvas, scatterOption(trials, varied, chosen.mode), goTo));
     let slice = () => {}, front = () => {};
     if (varied.length) {
-      add('Importance', 'Functional analysis of variance over a random forest of log time (Hutter et al. 2014), of everything stored for this kernel, problem and device. “together”: what no parameter explains alone.', [], 40 + 22 * (varied.length + 1),
+      add('Importance', 'Functional analysis of variance over a random forest of log time (Hutter et al. 2014), of everything stored for this kernel, problem and device. “together”: what no parameter explains alone.', [], importanceHeight(varied),
         async (canvas) => {
           const effects = await api('/api/v1/effects' + filter).catch(() => null);
           if (!effects || effects.together === null) canvas.replaceChildren(h('p', { class: 'note' }, 'Too few results, or all times are equal.'));

@@ -114,14 +114,23 @@ function scatterOption(trials, varied, mode) {
   };
 }
 
+/** Characters of a parameter's name in a line of a label, and the distance of such lines. */
+const LABEL_CHARACTERS = 25, LABEL_LINE = 11;
+
+/** Height of the plot of importances: room for the lines of the longest name in each row. */
+function importanceHeight(names) {
+  const lines = Math.ceil(Math.max(...names.map((name) => name.length)) / LABEL_CHARACTERS);
+  return 40 + Math.max(22, LABEL_LINE * lines + 4) * (names.length + 1);
+}
+
 /** What each parameter explains of the variance of log time. */
 function importanceOption(effects) {
   const rows = effects.parameters.filter((effect) => effect.importance !== null).sort((a, b) => a.importance - b.importance);
   const names = rows.map((effect) => effect.parameter), shares = rows.map((effect) => 100 * effect.importance);
   return {
-    grid: { left: Math.min(170, 20 + 7 * Math.max(8, ...names.map((name) => name.length))), right: 48, top: 6, bottom: 34 },
+    grid: { left: 20 + 6.1 * Math.min(LABEL_CHARACTERS, Math.max(8, ...names.map((name) => name.length))), right: 48, top: 6, bottom: 34 },
     xAxis: axis({ type: 'value', min: 0, max: 100, name: '% of the variance of log time' }),
-    yAxis: axis({ type: 'category', data: ['together', ...names], axisLabel: { color: colour('--dim'), width: 150, overflow: 'breakAll', interval: 0 } }),
+    yAxis: axis({ type: 'category', data: ['together', ...names], axisLabel: { color: colour('--dim'), fontSize: 10, lineHeight: LABEL_LINE, width: 6.1 * LABEL_CHARACTERS, overflow: 'breakAll', interval: 0 } }),
     tooltip: { show: false },
     series: [{ type: 'bar', data: [{ value: 100 * effects.together, itemStyle: { color: colour('--dim') } }, ...shares], itemStyle: { color: colour('--accent') },
       barMaxWidth: 16, label: { show: true, position: 'right', color: colour('--text'), formatter: (item) => item.value.toFixed(1) } }],
@@ -145,11 +154,13 @@ function parallelOption(trials, varied, width) {
   const slanted = varied.some((name) => 6 * name.length > room);
   const names = slanted ? { nameRotate: 35, nameLocation: 'end', nameGap: 8, nameTextStyle: { ...word, align: 'left' } } : {};
   const longest = Math.max(...varied.map((name) => name.length));
+  const right = Math.max(60, ...varied.map((name, at) => 5 * name.length - (varied.length - 1 - at) * (room + 6)));
   return {
     tooltip: { show: false },
-    parallelAxis: [...varied.map((name, dim) => ({ dim, name, type: 'category', data: levelsOf(trials, name), axisLabel: word, nameTextStyle: word, ...names })),
+    parallelAxis: [...varied.map((name, dim) => ({ dim, name, type: 'category', data: levelsOf(trials, name), axisLabel: word, nameTextStyle: word, ...names,
+      nameTruncate: { maxWidth: 7 * longest } })),
       { dim: varied.length, name: 'µs', type: 'log', axisLabel: word, nameTextStyle: word, inverse: true }],
-    parallel: { left: 56, right: slanted ? Math.max(60, 5 * varied[varied.length - 1].length) : 60, top: slanted ? 24 + 3.6 * longest : 40, bottom: 40, parallelAxisDefault: { axisLine: { lineStyle: { color: colour('--line') } } } },
+    parallel: { left: 56, right: slanted ? Math.min(right, width / 2) : 60, top: slanted ? 24 + 3.6 * longest : 40, bottom: 40, parallelAxisDefault: { axisLine: { lineStyle: { color: colour('--line') } } } },
     visualMap: { type: 'continuous', dimension: varied.length, min: best, max: Math.max(slow, best * 1.01), left: 'center', bottom: 0, orient: 'horizontal', calculable: true,
       itemHeight: 160, itemWidth: 12, text: ['slow', 'fast'], textStyle: { color: colour('--dim') }, inRange: { color: [colour('--accent'), colour('--dim')], opacity: [0.95, 0.12] }, formatter: (value) => digits(value) },
     series: [{ type: 'parallel', lineStyle: { width: 1, opacity: 0.35 }, data: passed.slice(-2000).map((trial) => [...varied.map((name) => String(trial.config[name])), trial.time_us]) }],
