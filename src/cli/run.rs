@@ -82,8 +82,8 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let mut request = args.wanted.request()?;
     let folder = std::env::current_dir()?;
     if args.plan {
-        let connection = args.fleet.connect()?;
-        if connection.is_some() {
+        // Before a connection: without a server it would be awaited.
+        if args.fleet.fleet.fleet.is_some() {
             refuse!("--plan is for this machine's devices; leave --fleet out");
         }
         let text = plan::describe(&request, &folder, &args.db)?;

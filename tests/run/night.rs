@@ -111,6 +111,13 @@ fn a_plan_for_a_device_that_is_not_there_is_refused() {
 }
 
 #[test]
+fn a_plan_with_a_fleet_is_refused_without_a_server() {
+    let folder = project();
+    let line = "run space.yaml --plan --fleet nats://127.0.0.1:1";
+    run(folder.path(), line).says(2, &["leave --fleet out"]);
+}
+
+#[test]
 fn a_weight_is_a_number_of_at_least_0() {
     for weight in ["-1", "heavy", "true"] {
         let folder = project();
