@@ -186,6 +186,7 @@ fn waiting_for_what_nobody_writes_is_found() {
 fn a_loop_that_reads_nothing_is_endless_and_one_that_reads_waits() {
     for (load, words) in [
         ("", "endless loop"),
+        ("st.volatile.shared.u32 [word], %r1;", "endless loop"),
         ("ld.volatile.shared.u32 %r1, [word];", "wait in a loop"),
     ] {
         let text = format!(

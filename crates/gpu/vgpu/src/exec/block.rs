@@ -9,10 +9,10 @@ use super::stop::{Halt, Stop};
 use super::stuck;
 use super::transfer::lanes;
 use super::warp::{Path, State, Warp};
-use crate::counters::{Class, Counters};
+use crate::counters::Class;
 use crate::hazard::HazardKind;
 use crate::hazard::report::Location;
-use crate::lower::program::NONE;
+use crate::lower::program::{NONE, Op};
 use ptx::skeleton::ADDRESSES;
 
 /// Warp instructions of a turn.
@@ -343,20 +343,29 @@ impl<'a> Block<'a> {
     }
 
     /// Runs a warp that repeats its states a little further, and reports whether it reads memory or
-    /// synchronises.
-    fn reads_while_it_repeats(&mut self, warp: usize) -> bool {
-        let reading = |counters: &Counters| -> u64 {
-            use Class::{Atomic, Global, Shared, Sync};
-            let classes = [Global, Shared, Atomic, Sync];
-            classes.map(|class| counters.class(class)).iter().sum()
-        };
+    /// synchronises: a store alone waits for nothing.
+    fn reads_while_it_repeats(&mut self, index: usize) -> bool {
         let before = self.cta.counters;
-        for _ in 0..MAX_LONG_TURNS {
-            self.turn(warp, TURN_INSTRUCTIONS);
-        }
-        let reads = reading(&self.cta.counters) != reading(&before);
+        let reads = (0..4 * TURN_INSTRUCTIONS).any(|_| {
+            let warp = &self.warps[index];
+            let path = warp.ready().and_then(|path| warp.paths.get(path));
+            let reads = path.is_some_and(|path| self.reads_or_synchronises(path.pc));
+            if !reads {
+                self.turn(index, 1);
+            }
+            reads
+        });
         self.cta.counters = before;
         reads
+    }
+
+    /// Reports whether an instruction may wait for another thread's.
+    fn reads_or_synchronises(&self, pc: u32) -> bool {
+        let inst = self.cta.context.program.code.get(pc as usize);
+        inst.is_some_and(|inst| match inst.class {
+            Class::Global | Class::Shared => !matches!(inst.op, Op::Store(_)),
+            class => matches!(class, Class::Atomic | Class::Sync),
+        })
     }
 
     /// Abandons an isolated attempt that ends early: how far its blocks got depends on the host.
