@@ -168,19 +168,17 @@ fn traffic(reading: &Reading<'_>, bytes: f64) -> Vec<Limit> {
         ..
     } = reading;
     let dram = bytes / (arch.dram_gb_s * 1e9) / seconds;
-    // More than the device can move: the metric is wrong, and its bytes show nothing.
-    let impossible = dram > IMPOSSIBLE_FACTOR;
-    let (dram, moved) = match impossible {
-        true => (
-            0.0,
-            "the bytes of `metric` are more than it can move in this time".to_owned(),
-        ),
-        false => {
-            let rate = bytes / seconds * 1e-9;
-            let (peak, percent) = (arch.dram_gb_s, 100.0 * dram);
-            let text = format!("{rate:.0} of {peak:.0} GB/s at least ({percent:.0} % of the time)");
-            (dram, text)
-        }
+    let (dram, moved) = if arch.least_us(0.0, bytes, false) > IMPOSSIBLE_FACTOR * seconds * 1e6 {
+        // More than the device can move: the metric is wrong, and its bytes show nothing.
+        let why = "the bytes of `metric` are more than it can move in this time";
+        (0.0, why.to_owned())
+    } else if dram > IMPOSSIBLE_FACTOR {
+        (0.0, "part of the data stays in the L2 cache".to_owned())
+    } else {
+        let rate = bytes / seconds * 1e-9;
+        let (peak, percent) = (arch.dram_gb_s, 100.0 * dram);
+        let text = format!("{rate:.0} of {peak:.0} GB/s at least ({percent:.0} % of the time)");
+        (dram, text)
     };
     let sectors = reading.get("global_load_sectors") + reading.get("global_store_sectors");
     let l2 = sectors * 32.0 / (64.0 * device_cycles);

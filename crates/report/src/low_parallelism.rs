@@ -47,10 +47,10 @@ impl TimedProblem {
     /// checked.
     #[must_use]
     pub fn below_floor(&self, arch: &Arch) -> Option<String> {
-        let (floor, _) = floor_us(self.flops, self.bytes, self.tensor, arch)?;
+        let (flops, bytes) = (self.flops.unwrap_or(0.0), self.bytes.unwrap_or(0.0));
         // 0: it was not predicted.
         let time = Some(self.time_us).filter(|time| *time > 0.0)?;
-        explain_impossible(time, floor)
+        explain_impossible(time, arch.least_us(flops, bytes, self.tensor))
     }
 
     fn far_from_floor(&self, arch: &Arch) -> Option<String> {

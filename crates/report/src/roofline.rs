@@ -65,7 +65,9 @@ pub(super) fn blocks(subject: &Subject, name: &str) -> Vec<Block> {
             best.time_us_p50 / floor,
             100.0 * floor / best.time_us_p50
         )));
-        if let Some(why) = explain_impossible(best.time_us_p50, floor) {
+        let (flops, bytes) = (kernel.flops.unwrap_or(0.0), kernel.bytes.unwrap_or(0.0));
+        let least = arch.least_us(flops, bytes, kernel.tensor);
+        if let Some(why) = explain_impossible(best.time_us_p50, least) {
             blocks.push(Block::text(format!("The best is {why}.")));
         }
     }

@@ -27,7 +27,8 @@ pub(super) fn below(
     }
     let shipped = shipped.get(problem)?;
     let (arch, bound) = bound(options, problem, &shipped.config)?;
-    let least = least_us(arch, &bound);
+    let (flops, bytes) = (bound.flops.unwrap_or(0.0), bound.bytes.unwrap_or(0.0));
+    let least = arch.least_us(flops, bytes, true);
     // A bound above the shipped template's time is invalid: the `metric` of the search space overestimates
     // the work.
     let is_broken = tuned.time.us < least && least <= shipped.time.us;
@@ -38,16 +39,6 @@ pub(super) fn below(
             us(least)
         )
     })
-}
-
-/// Returns a lower bound of the time of some work, microseconds: part of the data may already be cached,
-/// and matrix instructions may do the arithmetic.
-fn least_us(arch: &Arch, bound: &Bound) -> f64 {
-    let bytes = (bound.bytes.unwrap_or(0.0) - arch.l2_bytes as f64).max(0.0);
-    // The peak of 8-bit floats is twice that of 16-bit ones.
-    let flops = bound.flops.unwrap_or(0.0) / 2.0;
-    let [arithmetic, memory] = arch.floors_us(flops, bytes, true);
-    arithmetic.max(memory)
 }
 
 /// Binds a configuration of the shipped search space, whose `metric` no mutator changes.
@@ -66,29 +57,4 @@ fn bound(
         .unwrap_or_else(|| space.default_config());
     let bound = spec.binder(problem, &limits).ok()?.bind(&config).ok()?;
     Some((arch, bound))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_least_time_is_that_of_bytes_beyond_the_cache() {
-        let arch = Arch::by_name("l4").unwrap();
-        let bound = |bytes: f64| Bound {
-            macros: Vec::new(),
-            arguments: Vec::new(),
-            variables: Vec::new(),
-            launches: Vec::new(),
-            reference: None,
-            options: Vec::new(),
-            flops: None,
-            bytes: Some(bytes),
-            terms: None,
-        };
-        assert!(least_us(arch, &bound(1e6)).abs() < 1e-9);
-        // 134 MB of softmax, of which the L2 cache holds 50 MB.
-        let least = least_us(arch, &bound(134e6));
-        assert!((200.0..400.0).contains(&least), "{least}");
-    }
 }

@@ -3,7 +3,7 @@
 use crate::{KernelTask, Report};
 use tuner_core::roofline::explain_impossible;
 
-/// Returns a warning for each task whose best time is below the roofline of its device.
+/// Returns a warning for each task whose best time is below the lower bound of its device.
 pub(super) fn explain(tasks: &[KernelTask], report: &Report) -> Vec<String> {
     let pairs = tasks.iter().zip(&report.tasks);
     let warnings = pairs.filter_map(|(task, reported)| {
@@ -14,8 +14,7 @@ pub(super) fn explain(tasks: &[KernelTask], report: &Report) -> Vec<String> {
         let bound = task.timed.bind(&spec.default_config())?;
         let (flops, bytes) = (bound.flops.unwrap_or(0.0), bound.bytes.unwrap_or(0.0));
         // Of both peaks the higher one: whether a kernel uses tensor cores is not known here.
-        let [compute, memory] = arch.floors_us(flops, bytes, true);
-        let why = explain_impossible(best.time_us, compute.max(memory))?;
+        let why = explain_impossible(best.time_us, arch.least_us(flops, bytes, true))?;
         let (kernel, problem) = (&reported.key.kernel, &reported.key.problem);
         Some(format!("warning: {kernel} {problem}: the best is {why}"))
     });

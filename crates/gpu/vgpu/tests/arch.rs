@@ -72,3 +72,15 @@ fn an_invalid_clock_is_refused_with_what_to_write() {
     let error = Arch::find("h300@1500MHz").unwrap_err().to_string();
     assert_eq!(error, "no GPU is called `h300`");
 }
+
+#[test]
+fn the_least_time_is_that_of_bytes_beyond_the_cache_or_of_the_cache() {
+    let arch = Arch::by_name("l4").unwrap();
+    let least = |bytes: f64| arch.least_us(0.0, bytes, false);
+    // 8 MB in the L2 cache, at 3.1 TB/s.
+    assert!((2.0..3.5).contains(&least(8.4e6)), "{}", least(8.4e6));
+    // 134 MB of softmax, of which the L2 cache holds 50 MB.
+    assert!((200.0..400.0).contains(&least(134e6)), "{}", least(134e6));
+    let [vector, matrix] = [false, true].map(|tensor| arch.least_us(1e9, 0.0, tensor));
+    assert!(matrix < vector && matrix > 0.0, "{matrix} {vector}");
+}

@@ -259,6 +259,16 @@ impl Arch {
         [flops / peak * 1e6, bytes / self.dram_gb_s * 1e-3]
     }
 
+    /// Returns a lower bound of the time of this many operations and bytes, microseconds: a launch may find
+    /// its data in the L2 cache, and matrix instructions of 8-bit elements take half of the time.
+    pub fn least_us(&self, flops: f64, bytes: f64, tensor: bool) -> f64 {
+        let flops = if tensor { flops / 2.0 } else { flops };
+        let beyond_cache = (bytes - self.l2_bytes as f64).max(0.0);
+        let [arithmetic, memory] = self.floors_us(flops, beyond_cache, tensor);
+        let cache = bytes / (f64::from(self.l2_bytes_per_clock) * f64::from(self.boost_mhz));
+        arithmetic.max(memory).max(cache)
+    }
+
     /// Returns the share of the issue slots that `warp_instructions` take in `clocks` clocks,
     /// summed over the multiprocessors.
     pub fn issue_share(&self, warp_instructions: f64, clocks: f64) -> f64 {
