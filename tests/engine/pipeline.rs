@@ -362,6 +362,19 @@ fn with_a_slow_task(takes: Duration, budget: Duration) -> Outcomes {
     run(toy, plan)
 }
 
+#[test]
+fn where_no_trial_fits_its_share_of_the_budget_some_are_made_all_the_same() {
+    let kernels = ["a", "b", "c", "d", "e", "f"];
+    let mut plan = plan(&kernels, Limits::default(), 2);
+    plan.limits.budget = Some(Duration::from_secs(6));
+    let toy = Toy {
+        slow: Some((kernels.len() - 1, Duration::from_millis(1200))),
+        ..Toy::new(Order::Fixed, false)
+    };
+    let outcomes = run(toy, plan);
+    assert!(!outcomes.trials.is_empty(), "{:?}", outcomes.notes);
+}
+
 fn trials_of(outcomes: &Outcomes, kernel: &str) -> usize {
     let own = outcomes.trials.iter();
     own.filter(|trial| trial.kernel == kernel).count()

@@ -40,7 +40,7 @@ pub(super) struct Toy {
     pub(super) charges: bool,
     /// Results of earlier runs answer proposals.
     pub(super) remembers: bool,
-    /// A task whose evaluations take longer.
+    /// Evaluations of the tasks up to this one take longer.
     pub(super) slow: Option<(usize, Duration)>,
     pub(super) evaluated: AtomicU64,
     pub(super) proven: AtomicU64,
@@ -198,7 +198,7 @@ impl Evaluator for Toy {
 
     fn evaluate(&self, task: usize, config: &Config, (): ()) -> Result<Judged, BoxError> {
         self.pause(config, 7);
-        if let Some((_, more)) = self.slow.filter(|(slow, _)| *slow == task) {
+        if let Some((_, more)) = self.slow.filter(|(last, _)| task <= *last) {
             std::thread::sleep(more);
         }
         let count = self.evaluated.fetch_add(1, Ordering::SeqCst);
@@ -228,11 +228,9 @@ impl Evaluator for Toy {
         limit: Option<Duration>,
     ) -> Result<Option<Judged>, BoxError> {
         let stops = self.order == Order::Fixed;
-        let slow = self.slow.filter(|(slow, _)| stops && *slow == task);
-        if slow
-            .zip(limit)
-            .is_some_and(|((_, takes), limit)| takes > limit)
-        {
+        let slow = self.slow.filter(|(last, _)| stops && task <= *last);
+        if let Some((_, limit)) = slow.zip(limit).filter(|((_, takes), limit)| takes > limit) {
+            std::thread::sleep(limit);
             return Ok(None);
         }
         self.evaluate(task, config, ()).map(Some)

@@ -121,6 +121,8 @@ pub(super) struct Schedule<W> {
     /// Candidates of postponed tasks wait for those of the others, and a trial that exceeds its task's
     /// share is stopped.
     pub(super) parks: bool,
+    /// Stopped trials beyond the reported ones.
+    excess_stops: u32,
 }
 
 impl<W> Schedule<W> {
@@ -179,6 +181,7 @@ impl<W> Schedule<W> {
             charges: false,
             share: None,
             parks: false,
+            excess_stops: 0,
         }
     }
 

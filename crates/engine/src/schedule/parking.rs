@@ -14,6 +14,10 @@ const LEAST_SHARE: f64 = 0.1;
 /// Maximum time by that rule, seconds.
 const LEAST_SECONDS: f64 = 10.0;
 
+/// Stopped trials beyond the reported ones after which the limit doubles: where most trials are stopped, on a
+/// busy machine, a run would end without results.
+const STOPS_PER_DOUBLING: u32 = 3;
+
 impl<W> Schedule<W> {
     /// Reports whether a candidate waits until those of other tasks are done.
     pub(super) fn is_parked(&self, flight: &Flight<W>) -> bool {
@@ -89,7 +93,8 @@ impl<W> Schedule<W> {
         if !self.parks || flight.resumed || self.tasks[flight.task].account.postponed {
             return None;
         }
-        let limit = share.max((LEAST_SHARE * budget).min(LEAST_SECONDS));
+        let doublings = f64::from(self.excess_stops / STOPS_PER_DOUBLING);
+        let limit = share.max((LEAST_SHARE * budget).min(LEAST_SECONDS)) * doublings.exp2();
         let left = (limit - flight.spent.unwrap_or(0.0)).max(0.0);
         Duration::try_from_secs_f64(left).ok()
     }
@@ -107,6 +112,7 @@ impl<W> Schedule<W> {
         };
         flight.state = State::Stopped;
         let (task, seconds) = (flight.task, flight.spent.take());
+        self.excess_stops += 1;
         let share = self.share;
         self.tasks[task].account.add_stopped(seconds, share);
         // The turn of a parked candidate would never end.
