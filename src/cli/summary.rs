@@ -31,7 +31,10 @@ impl Summary<'_> {
         } else {
             text.push_str(&table(&report.tasks));
             text.push_str(&self.failures.kinds());
-            let _ = writeln!(text, "verdicts {}", progress::counts(&report.verdicts()));
+            let verdicts = report.verdicts();
+            if !verdicts.is_empty() {
+                let _ = writeln!(text, "verdicts {}", progress::counts(&verdicts));
+            }
         }
         let known: u64 = report.tasks.iter().map(|task| task.known).sum();
         if known > 0 {

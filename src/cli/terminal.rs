@@ -145,9 +145,6 @@ pub(crate) fn say(text: &str) {
 pub(crate) fn tell(text: &str) {
     let text = encoded(&escape::lines(text));
     let text = if colours() { message(&text) } else { text };
-    if let Some(shown) = &mut *display() {
-        shown.told = Instant::now();
-    }
     let _ = aside(|| std::io::stderr().lock().write_all(text.as_bytes()));
 }
 
@@ -258,7 +255,7 @@ fn verdicts(line: &str) -> String {
 struct Display {
     bar: Option<ProgressBar>,
     began: Instant,
-    /// Time of the last permanent line.
+    /// Time of the last line of progress; messages in between do not replace it.
     told: Instant,
     status: Status,
 }
@@ -331,10 +328,7 @@ fn frame(live: bool, over: &AtomicBool) {
             }
             return;
         }
-        let due = shown.told.elapsed() >= LINE_INTERVAL;
-        let silent = MODE.get() == Some(&ProgressMode::None);
-        let json = MODE.get() == Some(&ProgressMode::Json);
-        (due && !silent).then(|| shown.line(json))
+        shown.due_line(Instant::now())
     };
     // After the lock is released: `tell` locks it as well.
     if let Some(line) = quiet {
@@ -386,6 +380,17 @@ impl Display {
             _ => String::new(),
         };
         (format!("{clock} {done}/{all}{left}"), Some(part))
+    }
+
+    /// Returns the line of progress that is due now, if any.
+    fn due_line(&mut self, now: Instant) -> Option<String> {
+        let mode = MODE.get();
+        let due = now.saturating_duration_since(self.told) >= LINE_INTERVAL;
+        if !due || mode == Some(&ProgressMode::None) {
+            return None;
+        }
+        self.told = now;
+        Some(self.line(mode == Some(&ProgressMode::Json)))
     }
 
     /// Formats the display as one log line.

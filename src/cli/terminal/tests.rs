@@ -116,3 +116,20 @@ fn a_run_has_an_object_a_line_from_the_set_up_on() {
     let line = display.line(false);
     assert!(line.starts_with("0s 0 done, 40s left"), "{line}");
 }
+
+#[test]
+fn messages_do_not_delay_the_lines_of_progress() {
+    let began = Instant::now();
+    *display() = Some(Display {
+        bar: None,
+        began,
+        told: began,
+        status: Status::default(),
+    });
+    tell("note: a trial was stopped\n");
+    let mut shown = display().take().unwrap();
+    assert_eq!(shown.due_line(began), None);
+    assert!(shown.due_line(began + LINE_INTERVAL).is_some());
+    let soon = began + LINE_INTERVAL + FRAME_INTERVAL;
+    assert_eq!(shown.due_line(soon), None);
+}
