@@ -121,7 +121,7 @@ pub(super) struct Schedule<W> {
     /// Candidates of postponed tasks wait for those of the others, and a trial that exceeds its task's
     /// share is stopped.
     pub(super) parks: bool,
-    /// Stopped trials beyond the reported ones.
+    /// Stopped trials beyond those that were reported within their share.
     excess_stops: u32,
 }
 

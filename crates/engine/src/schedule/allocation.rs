@@ -280,7 +280,10 @@ impl<W> Schedule<W> {
             .zip(self.share)
             .is_some_and(|(cost, share)| self.cost_unit == CostUnit::Seconds && cost > share);
         state.account.postponed = exceeds;
-        self.excess_stops = self.excess_stops.saturating_sub(1);
+        // One that took longer says as little against the limit as one that was stopped.
+        if !exceeds {
+            self.excess_stops = self.excess_stops.saturating_sub(1);
+        }
         self.replace_parked(active);
         self.clear_waits();
     }

@@ -14,8 +14,8 @@ const LEAST_SHARE: f64 = 0.1;
 /// Maximum time by that rule, seconds.
 const LEAST_SECONDS: f64 = 10.0;
 
-/// Stopped trials beyond the reported ones after which the limit doubles: where most trials are stopped, on a
-/// busy machine, a run would end without results.
+/// Stopped trials, beyond those reported within their share, after which the limit doubles: where most trials
+/// are stopped, on a busy machine, a run would end without results.
 const STOPS_PER_DOUBLING: u32 = 3;
 
 impl<W> Schedule<W> {
