@@ -20,8 +20,9 @@ fn few_blocks_a_distant_floor_and_growing_costs_are_each_told() {
     let (floor, _) = floor_us(Some(1e9), Some(1e6), true, arch).unwrap();
     assert!(timed(19.0 * floor, 1e9).far_from_floor(arch).is_none());
     assert!(timed(21.0 * floor, 1e9).far_from_floor(arch).is_some());
-    assert!(timed(0.9 * floor, 1e9).below_floor(arch).is_none());
-    assert!(timed(0.5 * floor, 1e9).below_floor(arch).is_some());
+    let least = arch.least_us(1e9, 1e6, true);
+    assert!(timed(0.9 * least, 1e9).below_floor(arch).is_none());
+    assert!(timed(0.5 * least, 1e9).below_floor(arch).is_some());
     let small = timed(10.0, 1e9);
     let against = |time: f64| timed(time, 4e9).growth(std::slice::from_ref(&small));
     assert!(against(59.0).is_none());
