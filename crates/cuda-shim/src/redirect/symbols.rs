@@ -45,7 +45,8 @@ pub(super) fn find_runtime(path: &Path) -> Option<(Runtime, Vec<Function>)> {
     Some((version(&functions)?, functions))
 }
 
-/// Returns the version of the runtime that is linked into a file with these bytes; `None` as for [`find_runtime`].
+/// Returns the version of the runtime that is linked into a file with these bytes; `None` where there is none, or
+/// no table of symbols.
 #[must_use]
 pub fn runtime_in(file: &[u8]) -> Option<Runtime> {
     let part = |offset: u64, bytes: usize| {
