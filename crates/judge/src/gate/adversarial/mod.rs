@@ -157,8 +157,8 @@ impl Case {
         match oracle {
             "attention" | "attention_f8" => &[
                 Self::Selection,
-                Self::Large,
                 Self::Negative,
+                Self::Large,
                 Self::Contained,
                 Self::OutlierLast,
                 Self::Ascending,
@@ -178,8 +178,8 @@ impl Case {
                 Self::Uniform,
             ],
             "softmax" => &[
-                Self::Large,
                 Self::Negative,
+                Self::Large,
                 Self::Contained,
                 Self::Masked,
                 Self::OutlierLast,
