@@ -20,6 +20,17 @@ fn others<'u>(unit: &'u Unit, item: usize, name: &str) -> impl Iterator<Item = (
     })
 }
 
+/// Returns the kernel with the highest score among `item` and its overloads, `item` among equals.
+fn best<S: PartialOrd>(unit: &Unit, item: usize, name: &str, score: impl Fn(&Item) -> S) -> usize {
+    let first = (score(unit.item(item)), item);
+    let scored = others(unit, item, name).map(|(at, other)| (score(other), at));
+    let best = scored.fold(
+        first,
+        |best, other| if other.0 > best.0 { other } else { best },
+    );
+    best.1
+}
+
 /// Returns the overload of a kernel that has the parameters of a demangled signature.
 pub(crate) fn with_signature(unit: &Unit, item: usize, name: &str, signature: &str) -> usize {
     let wanted: Vec<_> = parameters(signature).iter().map(|ty| plain(ty)).collect();
@@ -33,15 +44,7 @@ pub(crate) fn with_signature(unit: &Unit, item: usize, name: &str, signature: &s
         let fits = own.len() == wanted.len();
         fits.then(|| own.iter().zip(&wanted).filter(|pair| same(*pair)).count())
     };
-    let first = (score(unit.item(item)), item);
-    let scored = others(unit, item, name).map(|(at, other)| (score(other), at));
-    // The first one unless another fits better.
-    scored
-        .fold(
-            first,
-            |best, other| if other.0 > best.0 { other } else { best },
-        )
-        .1
+    best(unit, item, name, score)
 }
 
 /// Returns the types of the parameters of a demangled signature.
@@ -92,13 +95,5 @@ pub(crate) fn launched(unit: &Unit, item: usize, name: &str) -> usize {
         });
         fits.max().unwrap_or(0)
     };
-    let first = (score(unit.item(item)), item);
-    let scored = others(unit, item, name).map(|(at, other)| (score(other), at));
-    // The first one unless another fits better.
-    scored
-        .fold(
-            first,
-            |best, other| if other.0 > best.0 { other } else { best },
-        )
-        .1
+    best(unit, item, name, score)
 }
