@@ -309,6 +309,36 @@ fn beside_reference(
     })
 }
 
+/// Builds the inputs of a case for a plan with a reference kernel: those that `takes` accepts are what `change`
+/// makes of their index and declared content. `None` without such an input.
+fn beside_reference_if(
+    plan: &Plan,
+    seed: u64,
+    takes: impl Fn(&PlanArgument) -> bool,
+    change: impl Fn(u64, &PlanArgument, Arc<[u8]>) -> Arc<[u8]>,
+) -> Option<CaseInputs> {
+    if !plan.arguments.iter().any(&takes) {
+        return None;
+    }
+    beside_reference(plan, seed, |index, argument| {
+        if !takes(argument) {
+            return None;
+        }
+        let content = argument.content(seed, index).ok()?;
+        Some(change(index, argument, content))
+    })
+}
+
+/// Builds an input from each number of its content.
+fn each_number(argument: &PlanArgument, content: &[u8], change: impl Fn(f64) -> f64) -> Arc<[u8]> {
+    let mut made = Vec::with_capacity(content.len());
+    for value in content.chunks_exact(argument.element.size()) {
+        let number = argument.element.decode(value);
+        argument.element.encode(change(number), &mut made);
+    }
+    made.into()
+}
+
 /// Reports whether an argument is filled with floating-point numbers that are not fields of structs.
 fn is_plain_float(argument: &PlanArgument) -> bool {
     argument.role.is_filled() && argument.layout.is_none() && argument.element.is_float()

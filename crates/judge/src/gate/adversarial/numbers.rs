@@ -4,7 +4,7 @@
 //! range in a run of its own, in another one numbers that mark an element, such as the label of rows to ignore,
 //! and in a third negative numbers.
 
-use super::{CaseInputs, beside_reference};
+use super::{CaseInputs, beside_reference, beside_reference_if};
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
@@ -51,25 +51,23 @@ pub(super) fn signed(plan: &Plan, seed: u64) -> Option<CaseInputs> {
 /// input can have them. All candidates share them.
 pub(super) fn markers(plan: &Plan, seed: u64) -> Option<CaseInputs> {
     let numbers = markers_of(plan);
-    let takes = |argument: &PlanArgument| signed_bits(argument).is_some();
-    if numbers.is_empty() || !plan.arguments.iter().any(takes) {
+    if numbers.is_empty() {
         return None;
     }
-    beside_reference(plan, seed, |index, argument| {
-        if !takes(argument) {
-            return None;
-        }
-        let mut bytes = argument.content(seed, index).ok()?.to_vec();
+    let takes = |argument: &PlanArgument| signed_bits(argument).is_some();
+    beside_reference_if(plan, seed, takes, |index, argument, content| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ index.rotate_right(16));
-        for value in bytes.chunks_exact_mut(argument.element.size()) {
-            if rng.random_ratio(1, ELEMENTS_PER_MARKER) {
-                let number = numbers.get(rng.random_range(0..numbers.len()))?;
-                let mut made = Vec::new();
-                argument.element.encode_whole(*number, &mut made);
-                value.copy_from_slice(&made);
+        let mut made = Vec::with_capacity(content.len());
+        for value in content.chunks_exact(argument.element.size()) {
+            match rng.random_ratio(1, ELEMENTS_PER_MARKER) {
+                true => {
+                    let number = numbers[rng.random_range(0..numbers.len())];
+                    argument.element.encode_whole(number, &mut made);
+                }
+                false => made.extend(value),
             }
         }
-        Some(bytes.into())
+        made.into()
     })
 }
 

@@ -4,7 +4,7 @@
 //! counter of eight bits, a search for the end of a run in the next tile, or a row that is masked whole is not
 //! tried by them.
 
-use super::{CaseInputs, beside_reference, is_plain_float};
+use super::{CaseInputs, beside_reference_if, is_plain_float};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
@@ -76,16 +76,9 @@ fn changed(
     takes: impl Fn(&PlanArgument) -> bool,
     change: impl Fn(&PlanArgument, &[u8], &mut ChaCha8Rng) -> Vec<u8>,
 ) -> Option<CaseInputs> {
-    if !plan.arguments.iter().any(&takes) {
-        return None;
-    }
-    beside_reference(plan, seed, |index, argument| {
-        if !takes(argument) {
-            return None;
-        }
-        let bytes = argument.content(seed, index).ok()?;
+    beside_reference_if(plan, seed, takes, |index, argument, content| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ index.rotate_right(24));
-        Some(Arc::from(change(argument, &bytes, &mut rng)))
+        Arc::from(change(argument, &content, &mut rng))
     })
 }
 

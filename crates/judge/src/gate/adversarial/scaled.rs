@@ -2,8 +2,7 @@
 //!
 //! An exponential without the maximum subtracted, or a conversion without saturation, is correct on N(0, 1).
 
-use super::{CaseInputs, beside_reference, is_plain_float};
-use std::sync::Arc;
+use super::{CaseInputs, beside_reference_if, each_number, is_plain_float};
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, PlanArgument};
 
@@ -12,20 +11,8 @@ const FACTOR: f64 = 64.0;
 
 /// Builds the inputs; `None` if the space gives each floating-point input a fill. All candidates share them.
 pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
-    if !plan.arguments.iter().any(is_default) {
-        return None;
-    }
-    beside_reference(plan, seed, |index, argument| {
-        if !is_default(argument) {
-            return None;
-        }
-        let bytes = argument.content(seed, index).ok()?;
-        let mut made = Vec::with_capacity(bytes.len());
-        for value in bytes.chunks_exact(argument.element.size()) {
-            let number = argument.element.decode(value);
-            argument.element.encode(FACTOR * number, &mut made);
-        }
-        Some(Arc::from(made))
+    beside_reference_if(plan, seed, is_default, |_, argument, content| {
+        each_number(argument, &content, |number| FACTOR * number)
     })
 }
 

@@ -3,23 +3,15 @@
 //! A maximum or a minimum that starts at zero, or bits of floats that are compared as whole numbers, are correct
 //! where each row has numbers of both signs, as nearly all rows of random numbers have.
 
-use super::{CaseInputs, beside_reference, is_plain_float};
-use std::sync::Arc;
+use super::{CaseInputs, beside_reference_if, each_number, is_plain_float};
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, PlanArgument};
 
 /// Builds the inputs: magnitudes of the declared values times `sign`. `None` if no input has both signs alike. All
 /// candidates share them.
 pub(super) fn make(plan: &Plan, seed: u64, sign: f64) -> Option<CaseInputs> {
-    if !plan.arguments.iter().any(is_symmetric) {
-        return None;
-    }
-    beside_reference(plan, seed, |index, argument| {
-        if !is_symmetric(argument) {
-            return None;
-        }
-        let bytes = argument.content(seed, index).ok()?;
-        Some(signed(&bytes, argument, sign))
+    beside_reference_if(plan, seed, is_symmetric, |_, argument, content| {
+        each_number(argument, &content, |number| sign * number.abs())
     })
 }
 
@@ -31,13 +23,4 @@ fn is_symmetric(argument: &PlanArgument) -> bool {
         _ => false,
     };
     symmetric && is_plain_float(argument)
-}
-
-fn signed(bytes: &[u8], argument: &PlanArgument, sign: f64) -> Arc<[u8]> {
-    let mut made = Vec::with_capacity(bytes.len());
-    for value in bytes.chunks_exact(argument.element.size()) {
-        let number = argument.element.decode(value);
-        argument.element.encode(sign * number.abs(), &mut made);
-    }
-    made.into()
 }

@@ -1,6 +1,6 @@
 //! Inputs with zeros, for plans with a reference kernel.
 
-use super::{CaseInputs, beside_reference, is_plain_float};
+use super::{CaseInputs, beside_reference_if, is_plain_float};
 use rand::{RngExt as _, SeedableRng as _};
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,15 +17,8 @@ const MIN_ELEMENTS_PER_ZERO: u64 = 16;
 /// Builds the inputs with zeros; `None` if a built-in oracle has its own cases, or no input can hold a
 /// zero. All candidates share them.
 pub(super) fn make(plan: &Plan, seed: u64) -> Option<CaseInputs> {
-    if !plan.arguments.iter().any(can_hold_zeros) {
-        return None;
-    }
-    beside_reference(plan, seed, |index, argument| {
-        if !can_hold_zeros(argument) {
-            return None;
-        }
-        let bytes = argument.content(seed, index).ok()?;
-        Some(with_zeros(&bytes, argument, seed ^ index.rotate_right(8)))
+    beside_reference_if(plan, seed, can_hold_zeros, |index, argument, content| {
+        with_zeros(&content, argument, seed ^ index.rotate_right(8))
     })
 }
 
